@@ -184,7 +184,7 @@ mod tests {
             ),
             (
                 "providers:\n  x:\n    quirks: [cache_controll]\n",
-                "p.yaml:3:14: `providers.x.quirks.0` is \"cache_controll\", expected completion_tokens, cache_control, return_reasoning, short_ids, stored_replies, thoughts_beside, no_top_k, random_seed, reasoning_object, allowed_tools, search_options or search_plugin",
+                "p.yaml:3:14: `providers.x.quirks.0` is \"cache_controll\", expected completion_tokens, cache_control, no_files, return_reasoning, short_ids, stored_replies, thoughts_beside, no_top_k, random_seed, reasoning_object, allowed_tools, search_options or search_plugin",
             ),
             (
                 "providers:\n  x:\n    prices:\n      - { model: m, input: 1, output: -2 }\n",

@@ -9,6 +9,18 @@ use super::json::json_string;
 /// The lifetimes that a mark can name ("Prompt caching", "1-hour cache duration"; OpenRouter, "Prompt Caching").
 pub(crate) const LIFETIMES: [&str; 2] = ["5m", "1h"];
 
+/// The lifetimes of OpenAI's cache (API reference, `prompt_cache_retention`).
+const RETENTIONS: [&str; 2] = ["in_memory", "24h"];
+
+/// Why a server cannot be asked for the lifetime of a model; `None`: it can. One that reads `marks` knows those of marks as well.
+pub(crate) fn retention_refusal(settings: &ModelChoice, marks: bool) -> Option<String> {
+    let in_marks = |lifetime: &&str| marks && LIFETIMES.contains(lifetime);
+    let lifetime =
+        lifetime(settings).filter(|lifetime| !RETENTIONS.contains(lifetime) && !in_marks(lifetime))?;
+    let known = if marks { "`5m`, `1h`, `in_memory` and `24h`" } else { "`in_memory` and `24h`" };
+    Some(format!("`cache_lifetime` is `{lifetime}`: its API knows {known}"))
+}
+
 /// The lifetime that a model names, in its provider's words.
 pub(crate) fn lifetime(settings: &ModelChoice) -> Option<&str> {
     match settings.option(ModelOption::CacheLifetime) {

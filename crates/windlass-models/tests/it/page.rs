@@ -5,8 +5,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/models.md");
 /// The head of a table with a column for each of these wires, behind a first one.
 pub fn head<'n>(first: &str, wires: impl Iterator<Item = &'n str>) -> String {
     let names: Vec<_> = wires.collect();
-    let cells: String = names.iter().map(|name| format!(" {name} |")).collect();
-    format!("| {first} |{cells}\n|---|{}", "---|".repeat(names.len()))
+    format!("| {first} | {} |\n|---|{}", names.join(" | "), "---|".repeat(names.len()))
 }
 
 /// Checks that the page has this table, or writes it there with `WINDLASS_UPDATE`. `test` is the name of the test that calls.

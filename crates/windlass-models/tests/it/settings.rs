@@ -64,6 +64,12 @@ fn request(wire: &dyn Wire, settings: Value, has_tool: bool) -> ModelRequest {
         "ollama" => "qwen3",
         _ => "gpt-5.1",
     });
+    // Each API has lifetimes of its own.
+    if let Some(lifetime) = choice.pointer_mut("/options/cache_lifetime")
+        && wire.facts().name.starts_with("openai")
+    {
+        *lifetime = json!("24h");
+    }
     let choice: ModelChoice = serde_json::from_value(choice).expect("a choice");
     let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
     let tools = Arc::new(has_tool.then(|| ToolSpec::new("t", "", schema)).into_iter().collect());

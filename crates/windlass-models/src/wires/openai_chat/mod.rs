@@ -9,6 +9,7 @@ use windlass_core::message::Part;
 use windlass_core::model::Reply;
 
 use self::decode::Decoder;
+use super::marker::retention_refusal;
 use super::{Asked, Decode, DecodeError, Dialect, Encoding, KeyHeader, Wire, WireFacts, strict, text_in};
 use crate::ModelRequest;
 use crate::http::{ErrorWords, Framing};
@@ -107,7 +108,9 @@ impl Wire for OpenAiChat {
     }
 
     fn refuses(&self, dialect: &Dialect, request: &ModelRequest) -> Option<String> {
-        hosted::refusal(dialect, request).or_else(|| strict::refusal(request))
+        hosted::refusal(dialect, request)
+            .or_else(|| strict::refusal(request))
+            .or_else(|| retention_refusal(&request.model, dialect.quirks.cache_control))
     }
 
     fn encode(&self, dialect: &Dialect, request: &ModelRequest) -> Encoding {

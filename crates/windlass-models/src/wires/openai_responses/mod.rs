@@ -13,6 +13,7 @@ use windlass_core::message::Part;
 use windlass_core::model::{FailureKind, ModelOption, Reply};
 
 use self::decode::Decoder;
+use super::marker::retention_refusal;
 use super::openai_chat::OpenAiChat;
 use super::{Asked, Decode, DecodeError, Dialect, Encoding, KeyHeader, Wire, WireFacts, strict};
 use crate::ModelRequest;
@@ -77,7 +78,7 @@ impl Wire for OpenAiResponses {
                     .to_owned(),
             );
         }
-        strict::refusal(request)
+        strict::refusal(request).or_else(|| retention_refusal(&request.model, false))
     }
 
     fn failure_kind(&self, report: &Report) -> Option<FailureKind> {

@@ -12,10 +12,11 @@ use windlass_core::tool::Offer;
 use windlass_core::{Message, ToolSpec};
 
 use super::{Messages, encode};
+use crate::wires::openai_chat::OpenAiChat;
 use crate::wires::prefix::Kept;
 use crate::wires::strict;
 use crate::wires::testing;
-use crate::wires::{Dialect, Quirks};
+use crate::wires::{Dialect, Quirks, Wire as _};
 use crate::{ModelRequest, PrefixCell};
 
 fn request(messages: Vec<Message>) -> ModelRequest {
@@ -378,7 +379,16 @@ fn issue_27_a_gateway_reads_the_lifetime_in_its_marks_and_another_server_beside_
         }
         assert_eq!(other["prompt_cache_retention"], lifetime);
         assert_eq!(other["messages"][1]["content"], "hi");
+        // OpenAI knows none of a mark, and no gateway another one.
+        let refused = |quirks| OpenAiChat.refuses(&with_quirks(quirks), &asked);
+        let words = format!("`cache_lifetime` is `{lifetime}`: its API knows `in_memory` and `24h`");
+        assert_eq!(refused(Quirks::NONE), in_marks.then_some(words));
+        assert_eq!(refused(Quirks { cache_control: true, ..Quirks::NONE }), None);
     }
+    let options = json!({ "cache_lifetime": "30m" });
+    asked.model.options = Some(Arc::new(serde_json::from_value(options).expect("options")));
+    let words = "`cache_lifetime` is `30m`: its API knows `5m`, `1h`, `in_memory` and `24h`";
+    assert_eq!(OpenAiChat.refuses(&marking(), &asked).as_deref(), Some(words));
 }
 
 #[test]
