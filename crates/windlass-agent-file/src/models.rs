@@ -12,6 +12,7 @@ use windlass_core::model::{ModelChoice, ModelOptions, OutputBy, Prices, Role};
 use windlass_core::secret::Secret;
 use windlass_core::settings::Whole;
 use windlass_core::text::did_you_mean;
+use windlass_core::tool::HostedTool;
 use windlass_models::{ModelSettings, Rate, Timeouts};
 
 use self::keys::{ModelMap, SimpleModel, effort};
@@ -116,7 +117,7 @@ impl ModelEntry {
                 .collect(),
             options: self.options.clone(),
             hedge_ms: self.hedge_ms,
-            prices: self.prices.or_else(|| self.list_price()),
+            prices: self.prices.clone().or_else(|| self.list_price()),
             structured: self.structured_output,
             sampling: None,
             wire: None,
@@ -185,12 +186,55 @@ pub(super) struct PriceKeys {
     cached: Option<Number>,
     /// USD per million tokens of requests that are written to the provider's cache. Default: as `input`.
     cache_write: Option<Number>,
+    /// Tools that the provider runs, in USD per 1,000 uses. Default: unknown.
+    hosted: Option<HostedPriceKeys>,
+}
+
+/// Prices of tools that the provider runs, in USD per 1,000 uses. The price of one that is not named is unknown.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "hostedPrices")]
+struct HostedPriceKeys {
+    /// A search of the web.
+    web_search: Option<Number>,
+    /// A page that is read.
+    url: Option<Number>,
+    /// A run of code.
+    code: Option<Number>,
+    /// A search of files.
+    file_search: Option<Number>,
+    /// An image.
+    image: Option<Number>,
+    /// A search among the tools of the request.
+    tool_search: Option<Number>,
+    /// A call of a tool of an MCP server.
+    mcp: Option<Number>,
+}
+
+impl HostedPriceKeys {
+    fn all(self) -> impl Iterator<Item = (HostedTool, f64)> {
+        let Self { web_search, url, code, file_search, image, tool_search, mcp } = self;
+        let all = [
+            (HostedTool::WebSearch, web_search),
+            (HostedTool::Url, url),
+            (HostedTool::Code, code),
+            (HostedTool::FileSearch, file_search),
+            (HostedTool::Image, image),
+            (HostedTool::ToolSearch, tool_search),
+            (HostedTool::Mcp, mcp),
+        ];
+        all.into_iter().filter_map(|(tool, usd)| Some((tool, usd?.0)))
+    }
 }
 
 impl From<PriceKeys> for Prices {
     fn from(keys: PriceKeys) -> Self {
         let prices = Self::per_million(keys.input.0, keys.output.0, keys.cached.map(|price| price.0));
-        keys.cache_write.map_or(prices, |usd| prices.with_cache_write(usd.0))
+        let prices = prices.with_hosted(keys.hosted.into_iter().flat_map(HostedPriceKeys::all));
+        match keys.cache_write {
+            Some(usd) => prices.with_cache_write(usd.0),
+            None => prices,
+        }
     }
 }
 

@@ -211,6 +211,7 @@ pub mod model {
     pub use crate::view::result::SUMMED_BYTES;
     pub use crate::view::transcript::{SUMMARY_PROMPT, transcript};
     pub use crate::view::{Growth, Messages};
+    pub use crate::vocabulary::hosted::HostedPrices;
     pub use crate::vocabulary::model::{Carried, MAX_REPLY_BYTES, ModelChoice, Prices, Role};
     pub use crate::vocabulary::options::{ModelOption, ModelOptions, OptionValue, ReasoningOptions};
     pub use crate::vocabulary::output::{OutputBy, is_any_object};

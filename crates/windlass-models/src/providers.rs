@@ -263,7 +263,11 @@ impl ListPrice {
     /// The price as runs count with it.
     pub fn prices(&self) -> Prices {
         let prices = Prices::per_million(self.input, self.output, self.cached);
-        self.cache_write.map_or(prices, |usd| prices.with_cache_write(usd))
+        let prices = prices.with_hosted(self.hosted.iter().map(|(tool, usd)| (*tool, *usd)));
+        match self.cache_write {
+            Some(usd) => prices.with_cache_write(usd),
+            None => prices,
+        }
     }
 }
 

@@ -30,7 +30,7 @@ use crate::reports::{
     Artifact, CallCost, CallEffects, ComparedRun, Comparison, Cost, EffectStep, FamilyRun, Member, Receipt,
     Replayed, RunCosts, Session, Settlement, TaskCost, total_cost,
 };
-use crate::timeline::{Wait, WaitOn};
+use crate::timeline::{HostedUse, Wait, WaitOn};
 pub use question::question_digest;
 pub use stored::{data, display_state, event, failed_reply, listed_state, summary};
 
@@ -276,6 +276,10 @@ pub fn costs(family: &[RunCosts]) -> Value {
 }
 
 fn run_costs(run: &RunCosts) -> Value {
+    let hosted = |hosted: &HostedUse| {
+        let cost_usd = hosted.pico_usd.map(|pico| pico as f64 / 1e12);
+        json!({ "tool": hosted.tool, "uses": hosted.uses, "cost_usd": cost_usd })
+    };
     let call = |call: &CallCost| {
         json!({
             "seq": call.seq,
@@ -284,6 +288,7 @@ fn run_costs(run: &RunCosts) -> Value {
             "model": call.model,
             "usage": call.usage,
             "cost_usd": call.cost().usd(),
+            "hosted": call.hosted.iter().map(hosted).collect::<Vec<_>>(),
             "cache_saved_usd": call.saved.map(|pico| pico as f64 / 1e12),
             "failed": call.failed,
         })

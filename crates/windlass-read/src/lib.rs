@@ -52,6 +52,6 @@ pub use load::failed_reply::{FailedReply, failed_reply};
 pub use load::pages::{ListPages, RunPages, headline, numbered, with_bases};
 pub use load::{catch_up, is_known, load, load_until, start_of};
 pub use timeline::{
-    BreakCause, By, ModelAsk, ModelCall, ModelCallEnd, ModelTurns, PrefixBreak, Question, Task, Timeline,
-    TimelineCall, TimelineStep, Wait, WaitKind, WaitOn, Waits,
+    BreakCause, By, HostedUse, ModelAsk, ModelCall, ModelCallEnd, ModelTurns, PrefixBreak, Question, Task,
+    Timeline, TimelineCall, TimelineStep, Wait, WaitKind, WaitOn, Waits,
 };

@@ -22,7 +22,7 @@ use crate::load::pages::{RunPages, numbered};
 use crate::load::start_of;
 pub use calls::{By, TimelineCall};
 use model_calls::ModelCalls;
-pub use model_calls::{ModelCall, ModelCallEnd, ModelTurns};
+pub use model_calls::{HostedUse, ModelCall, ModelCallEnd, ModelTurns};
 use prefixes::Prefixes;
 pub use prefixes::{BreakCause, PrefixBreak};
 pub use questions::Question;

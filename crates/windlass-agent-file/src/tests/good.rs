@@ -95,6 +95,12 @@ fn a_model_with_settings_becomes_what_core_and_models_need() {
     let choice = model.choice();
     assert_eq!((&*choice.name, choice.temperature, choice.max_tokens), ("openai/NAME", Some(0.2), Some(800)));
     assert_eq!(choice.prices.map(|prices| prices.cached), Some(25_000));
+    let hosted =
+        "model: { use: a/b, prices: { input: 1, output: 1, hosted: { web_search: 10, mcp: 0.5 } } }\n";
+    let prices = good(hosted).models[0].choice().prices.unwrap();
+    let cost = |tool| prices.hosted_cost(tool, 1);
+    assert_eq!(cost(HostedTool::WebSearch), Some(10_000_000_000), "a cent, in pico-dollars");
+    assert_eq!((cost(HostedTool::Mcp), cost(HostedTool::Code)), (Some(500_000_000), None));
     let settings = model.settings(agent.timeouts());
     assert_eq!(settings.base_url.as_deref(), Some("http://127.0.0.1:8181/v1"));
     assert_eq!(settings.key.map(|key| key.expose().to_owned()).as_deref(), Some("sk-very-secret"));

@@ -31,6 +31,7 @@ const SECTIONS: &[(&str, &str, &str, &str)] = &[
     ("model", "model", "A model with settings: an entry of `model`.", "agent-file.md#models"),
     ("reasoning", "model.reasoning", "", "models.md#reasoning"),
     ("model.prices", "", "", "models.md#prices"),
+    ("hostedPrices", "model.prices.hosted", "", "models.md#prices"),
     ("model.rate", "", "", "models.md#rate-limits"),
     ("model.timeouts", "", "", "limits.md#what-if-nothing-happens-any-more"),
     ("instructions", "", "", "agent-file.md#prompts"),
@@ -333,7 +334,8 @@ fn anchor(heading: &str) -> String {
 /// The unit that a key's name says.
 fn unit(heading: &str, key: &str) -> &'static str {
     match key {
-        _ if heading == "model.prices" => "USD per million tokens",
+        _ if heading == "model.prices.hosted" => "USD per 1,000 uses",
+        _ if heading == "model.prices" && key != "hosted" => "USD per million tokens",
         _ if key.ends_with("_ms") => "ms",
         _ if key.ends_with("_mb") => "MiB",
         _ if key.ends_with("bytes") || key == "summary_above" => "bytes",

@@ -101,6 +101,10 @@ const MAPS: &[(&str, &[&str])] = &[
     ("ZZZ: 1", &["#"]),
     ("model: { use: a/b, ZZZ: 1 }", &["#/$defs/model"]),
     ("model: { use: a/b, prices: { input: 1, output: 1, ZZZ: 1 } }", &["#/$defs/model/properties/prices"]),
+    (
+        "model: { use: a/b, prices: { input: 1, output: 1, hosted: { web_search: 1, ZZZ: 1 } } }",
+        &["#/$defs/hostedPrices"],
+    ),
     ("model: { use: a/b, rate: { requests_per_minute: 1, ZZZ: 1 } }", &["#/$defs/model/properties/rate"]),
     ("model: { use: a/b, reasoning: { ZZZ: 1 } }", &["#/$defs/reasoning"]),
     ("model: { use: a/b, timeouts: { ZZZ: 1 } }", &["#/$defs/model/properties/timeouts"]),

@@ -101,13 +101,16 @@ fn prices(name: Option<&str>, json: bool) -> Result<Exit, Failure> {
                 "type": "price", "name": model, "usd_per_million": {
                     "input": price.input, "output": price.output, "cached": price.cached,
                     "cache_write": price.cache_write,
-                }, "as_of": price.as_of, "source": price.source,
+                }, "usd_per_thousand_uses": price.hosted, "as_of": price.as_of, "source": price.source,
             }))?;
             continue;
         }
         let more = [("cached", price.cached), ("cache write", price.cache_write)];
         let more =
             more.map(|(what, usd)| usd.map_or_else(String::new, |usd| format!(", {what} {usd}"))).concat();
+        let hosted = price.hosted.iter();
+        let hosted = hosted.map(|(tool, usd)| format!(", {} {usd} per 1,000 uses", tool.name()));
+        let more = more + &hosted.collect::<String>();
         let day = price.as_of.as_ref().map_or_else(String::new, |day| format!(" · {}", day.0));
         let source = price.source.as_ref().map_or_else(String::new, |source| format!(" · {source}"));
         out::line(format_args!(

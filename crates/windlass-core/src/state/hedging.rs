@@ -86,7 +86,7 @@ impl State {
     /// One of two attempts has ended without a reply that counts; the one of the model `goes_on` goes on.
     pub(crate) fn one_failed(&mut self, turn: &TurnFailed, goes_on: u32) {
         let failed = self.model_calls.close_other(turn.purpose, turn.about.as_ref(), goes_on);
-        self.asked_for(&turn.failure.usage, failed.as_ref());
+        self.asked_for(&turn.failure.usage, failed.as_ref(), None);
         if let Some(stopped) = failed.filter(|_| turn.failure.kind == FailureKind::Cancelled) {
             self.keep_reserved(&stopped, &turn.failure.usage);
         }
@@ -99,7 +99,8 @@ impl State {
     /// the estimate leaves stays.
     fn keep_reserved(&mut self, stopped: &ModelCall, estimate: &Usage) {
         if estimate.estimated {
-            let prices = self.setup.models().get(stopped.model() as usize).and_then(|model| model.prices);
+            let prices =
+                self.setup.models().get(stopped.model() as usize).and_then(|model| model.prices.as_ref());
             let cost = prices.map_or(0, |prices| prices.cost(estimate));
             let counted = Amount { input: estimate.input, output: estimate.output, cost };
             self.ledger.hold(stopped.reserved().sure.minus(counted));

@@ -13,6 +13,7 @@ use crate::state::State;
 use crate::state::model_calls::ModelCall;
 use crate::state::proof::Proof;
 use crate::vocabulary::amount::{Amount, BYTES_A_TOKEN, Counters, METERED, Spend};
+use crate::vocabulary::annotations::Annotations;
 use crate::vocabulary::budget::{Budget, Need, Reservation};
 use crate::vocabulary::ids::{ActionId, CallId, Text};
 use crate::vocabulary::limit::LimitKind;
@@ -87,8 +88,8 @@ impl Ledger {
     }
 
     /// Adds what a model call used, at the prices of the model that was asked.
-    pub(crate) fn count(&mut self, usage: &Usage, prices: Option<Prices>) {
-        self.add(usage, Prices::cost_of(prices, usage));
+    pub(crate) fn count(&mut self, usage: &Usage, prices: Option<&Prices>, ran: Option<&Annotations>) {
+        self.add(usage, Prices::cost_of(prices, usage, ran));
         self.lost = 0;
     }
 

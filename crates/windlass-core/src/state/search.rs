@@ -202,7 +202,7 @@ impl State {
 
     pub(crate) fn probe_answered(&mut self, probe: &ProbeAnswered) {
         let model_call = self.model_calls.close(probe.purpose, None);
-        self.asked_for(&probe.usage, model_call.as_ref());
+        self.asked_for(&probe.usage, model_call.as_ref(), None);
         self.phase = Phase::Between;
         self.ledger.model_called(probe.purpose);
         if let Some(search) = self.turn.search_mut() {

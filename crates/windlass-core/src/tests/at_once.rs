@@ -17,7 +17,7 @@ use crate::vocabulary::limit::LimitKind;
 use crate::vocabulary::outcome::Status;
 use crate::vocabulary::purpose::Purpose;
 
-const PRICES: Prices = Prices { input: 1, output: 1, cached: 1, cache_write: 1 };
+const PRICES: Prices = Prices { input: 1, output: 1, cached: 1, cache_write: 1, hosted: None };
 
 /// A run with a call that may use 100 and the limit that is given, and beside it another call of the same size.
 fn two(max: u64) -> State {

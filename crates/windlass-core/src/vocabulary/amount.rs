@@ -31,8 +31,8 @@ pub struct Amount {
 
 impl Amount {
     /// These tokens at these prices.
-    pub(crate) fn priced(input: u64, output: u64, prices: Prices) -> Self {
-        let dearest = Prices { input: prices.most_input(), ..prices };
+    pub(crate) fn priced(input: u64, output: u64, prices: &Prices) -> Self {
+        let dearest = Prices { input: prices.most_input(), ..prices.clone() };
         let cost = dearest.cost(&Usage { input, output, ..Usage::default() });
         Self { input, output, cost }
     }

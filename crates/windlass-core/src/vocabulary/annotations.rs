@@ -3,6 +3,8 @@
 //! Each provider has its own forms; this is the one form of all. It is kept with the reply to be read, and is never sent back: what a
 //! provider needs back stands in its [`ProviderMetadata`](crate::message::ProviderMetadata).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::vocabulary::call_args::Span;
@@ -206,6 +208,15 @@ impl Annotations {
             }
         }
         all
+    }
+
+    /// How often each tool of the provider was used, without the steps that failed.
+    pub fn uses(&self) -> BTreeMap<HostedTool, u64> {
+        let mut uses = BTreeMap::new();
+        for step in self.steps.iter().filter(|step| !step.failed) {
+            *uses.entry(step.tool).or_default() += 1;
+        }
+        uses
     }
 
     /// Removes the spans that are no part of this text.

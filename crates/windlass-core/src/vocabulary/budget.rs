@@ -114,7 +114,8 @@ pub struct Short {
 impl Need {
     /// Upper bound for a call of `model` with `input` tokens.
     pub fn of(input: u64, model: &ModelChoice) -> Self {
-        let prices: Prices = model.prices.unwrap_or_default();
+        let unknown = Prices::default();
+        let prices = model.prices.as_ref().unwrap_or(&unknown);
         let sure = Amount::priced(input, model.max_tokens.unwrap_or(0), prices);
         let open = model.max_tokens.is_none().then_some(prices.output);
         Self { sure, open }

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use windlass_macros::Named;
 
 use crate::vocabulary::amount::Amount;
+use crate::vocabulary::annotations::Annotations;
+use crate::vocabulary::hosted::{HostedPrices, HostedTool};
 use crate::vocabulary::ids::Text;
 use crate::vocabulary::options::{ModelOption, ModelOptions, OptionValue, ReasoningOptions};
 use crate::vocabulary::output::OutputBy;
@@ -151,7 +153,7 @@ impl ModelChoice {
 }
 
 /// List prices in pico-dollars (10⁻¹² USD) a token: integers, so that sums are exact.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prices {
     /// A token of the request.
     pub input: u64,
@@ -161,6 +163,9 @@ pub struct Prices {
     pub cached: u64,
     /// A token of the request that was written to the provider's cache.
     pub cache_write: u64,
+    /// Tools that the provider runs; `None`: no price of one is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosted: Option<Arc<HostedPrices>>,
 }
 
 impl Prices {
@@ -172,6 +177,7 @@ impl Prices {
             output: pico(output),
             cached: pico(cached.unwrap_or(input)),
             cache_write: pico(input),
+            hosted: None,
         }
     }
 
@@ -179,6 +185,14 @@ impl Prices {
     #[must_use]
     pub fn with_cache_write(self, usd: f64) -> Self {
         Self { cache_write: pico(usd), ..self }
+    }
+
+    /// The same with these prices of tools that the provider runs, in USD per 1,000 uses.
+    #[must_use]
+    pub fn with_hosted(self, usd: impl IntoIterator<Item = (HostedTool, f64)>) -> Self {
+        let prices: HostedPrices =
+            usd.into_iter().map(|(tool, usd)| (tool, (usd * 1e9).round() as u64)).collect();
+        Self { hosted: (!prices.is_empty()).then(|| Arc::new(prices)), ..self }
     }
 
     /// The most that a token of a request may cost: whether it is written to the cache is known only afterwards.
@@ -191,11 +205,19 @@ impl Prices {
         self.list_cost(usage).max(usage.reported.get())
     }
 
-    /// What a model call cost; `None`: its price is unknown, and its provider has reported none.
-    pub fn cost_of(prices: Option<Self>, usage: &Usage) -> Option<u64> {
-        prices
-            .map(|prices| prices.cost(usage))
-            .or((!usage.reported.is_none()).then_some(usage.reported.get()))
+    /// The cost of a model call in pico-dollars, with the tools that its provider ran: at list price, or what the provider reported if that
+    /// is more. `None`: the price of its tokens is unknown, and its provider has reported none.
+    pub fn cost_of(prices: Option<&Self>, usage: &Usage, ran: Option<&Annotations>) -> Option<u64> {
+        let reported = usage.reported.get();
+        let Some(prices) = prices else { return (reported != 0).then_some(reported) };
+        let uses = prices.hosted.as_ref().zip(ran).map(|(_, ran)| ran.uses()).unwrap_or_default();
+        let hosted = uses.into_iter().filter_map(|(tool, uses)| prices.hosted_cost(tool, uses));
+        Some(hosted.fold(prices.list_cost(usage), u64::saturating_add).max(reported))
+    }
+
+    /// The cost of uses of a tool that the provider runs, in pico-dollars; `None`: its price is unknown, or it has none.
+    pub fn hosted_cost(&self, tool: HostedTool, uses: u64) -> Option<u64> {
+        self.hosted.as_ref()?.get(&tool).map(|price| price.saturating_mul(uses))
     }
 
     /// Savings of the provider's cache for this usage at list prices, in pico-dollars: below 0, writing to it cost more than reading from it

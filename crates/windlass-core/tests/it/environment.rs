@@ -82,7 +82,13 @@ pub(crate) fn start(policy: Policy, tools: &Arc<Vec<ToolSpec>>) -> Input {
     let model = |name: &str, price: u64| ModelChoice {
         name: name.into(),
         key_command: key_from.clone(),
-        prices: Some(Prices { input: price, output: 2 * price, cached: price / 2, cache_write: price }),
+        prices: Some(Prices {
+            input: price,
+            output: 2 * price,
+            cached: price / 2,
+            cache_write: price,
+            hosted: None,
+        }),
         structured: (name == "m1").then_some(true),
         ..ModelChoice::default()
     };

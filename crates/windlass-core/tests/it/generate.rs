@@ -367,7 +367,13 @@ pub(crate) fn edits(step: Step) -> StepEdits {
 
 /// A hook asks another model from here on, with the dearer one behind it.
 fn chosen(name: &str, price: Option<u64>) -> Adjusted {
-    let prices = |price| Prices { input: price, output: 2 * price, cached: price / 2, cache_write: price };
+    let prices = |price| Prices {
+        input: price,
+        output: 2 * price,
+        cached: price / 2,
+        cache_write: price,
+        hosted: None,
+    };
     let model = |name: &str, price: Option<u64>| ModelChoice {
         name: name.into(),
         max_tokens: Some(20),

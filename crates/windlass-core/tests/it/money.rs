@@ -17,10 +17,15 @@ use crate::environment::{self, BEGINNING};
 
 /// A dollar a million tokens, ten for replies.
 const CHEAP: Prices =
-    Prices { input: 1_000_000, output: 10_000_000, cached: 1_000_000, cache_write: 1_000_000 };
+    Prices { input: 1_000_000, output: 10_000_000, cached: 1_000_000, cache_write: 1_000_000, hosted: None };
 /// A thousand dollars a million tokens of replies.
-const DEAR: Prices =
-    Prices { input: 1_000_000, output: 1_000_000_000, cached: 1_000_000, cache_write: 1_000_000 };
+const DEAR: Prices = Prices {
+    input: 1_000_000,
+    output: 1_000_000_000,
+    cached: 1_000_000,
+    cache_write: 1_000_000,
+    hosted: None,
+};
 /// A dollar, in the kept unit.
 const USD: u64 = 1_000_000_000_000;
 

@@ -1,5 +1,6 @@
 //! Prices are integers, so that sums are exact whatever their order (E1, E41).
 
+use windlass_core::message::{Annotations, HostedStep, HostedTool};
 use windlass_core::model::{Prices, Usage};
 use windlass_core::policy::LimitKind;
 
@@ -10,7 +11,10 @@ fn usage(input: u64, output: u64, cached: u64) -> Usage {
 #[test]
 fn dollars_per_million_become_pico_dollars_a_token() {
     let prices = Prices::per_million(0.25, 2.0, Some(0.025));
-    assert_eq!(prices, Prices { input: 250_000, output: 2_000_000, cached: 25_000, cache_write: 250_000 });
+    assert_eq!(
+        prices,
+        Prices { input: 250_000, output: 2_000_000, cached: 25_000, cache_write: 250_000, hosted: None }
+    );
     assert_eq!(
         Prices::per_million(3.0, 15.0, None).cached,
         3_000_000,
@@ -36,10 +40,10 @@ fn k55_the_larger_of_a_reported_cost_and_the_list_price_counts() {
         [(0, 1_000_000_000), (999_999_999, 1_000_000_000), (5_000_000_000, 5_000_000_000)]
     {
         assert_eq!(prices.cost(&reporting(reported)), counted);
-        assert_eq!(Prices::cost_of(Some(prices), &reporting(reported)), Some(counted));
+        assert_eq!(Prices::cost_of(Some(&prices), &reporting(reported), None), Some(counted));
     }
-    assert_eq!(Prices::cost_of(None, &reporting(7)), Some(7), "a reported cost needs no list price");
-    assert_eq!(Prices::cost_of(None, &reporting(0)), None);
+    assert_eq!(Prices::cost_of(None, &reporting(7), None), Some(7), "a reported cost needs no list price");
+    assert_eq!(Prices::cost_of(None, &reporting(0), None), None);
     let stored = serde_json::to_value(usage(1, 1, 0)).expect("JSON");
     assert!(stored.get("reported").is_none(), "{stored}");
     assert_eq!(serde_json::from_value::<Usage>(stored).expect("an old log"), usage(1, 1, 0));
@@ -47,6 +51,31 @@ fn k55_the_larger_of_a_reported_cost_and_the_list_price_counts() {
     sum.add(&reporting(1));
     assert_eq!(sum.reported.get(), (1 << 56) - 1, "nothing overflows");
     assert_eq!(size_of::<Usage>(), 6 * size_of::<u64>(), "it takes no room of its own");
+}
+
+#[test]
+fn issue_27_tools_that_the_provider_ran_count_at_their_price_a_thousand_uses() {
+    let prices = Prices::per_million(1.0, 2.0, None).with_hosted([(HostedTool::WebSearch, 10.0)]);
+    let step = |tool, failed| HostedStep { tool, failed, ..HostedStep::default() };
+    let steps = [
+        (HostedTool::WebSearch, false),
+        (HostedTool::WebSearch, false),
+        (HostedTool::WebSearch, true),
+        (HostedTool::Code, false),
+    ];
+    let steps = steps.map(|(tool, failed)| step(tool, failed)).to_vec();
+    let ran = Annotations { steps, ..Annotations::default() };
+    let used = usage(1_000, 0, 0);
+    let cent = 10_000_000_000;
+    assert_eq!(Prices::cost_of(Some(&prices), &used, Some(&ran)), Some(1_000_000_000 + 2 * cent));
+    let reporting = Usage { reported: (5 * cent).into(), ..used };
+    assert_eq!(Prices::cost_of(Some(&prices), &reporting, Some(&ran)), Some(5 * cent));
+    assert_eq!(prices.hosted_cost(HostedTool::Code, 1), None, "its price is unknown");
+    let plain = Prices::per_million(1.0, 2.0, None);
+    assert_eq!(Prices::cost_of(Some(&plain), &used, Some(&ran)), Some(1_000_000_000));
+    let stored = serde_json::to_string(&prices).expect("JSON");
+    assert_eq!(serde_json::from_str::<Prices>(&stored).expect("it reads back"), prices);
+    assert!(!serde_json::to_string(&plain).expect("JSON").contains("hosted"));
 }
 
 #[test]
@@ -61,7 +90,8 @@ fn a_million_small_costs_add_up_exactly() {
 
 #[test]
 fn nothing_overflows() {
-    let prices = Prices { input: u64::MAX, output: u64::MAX, cached: u64::MAX, cache_write: u64::MAX };
+    let prices =
+        Prices { input: u64::MAX, output: u64::MAX, cached: u64::MAX, cache_write: u64::MAX, hosted: None };
     assert_eq!(prices.cost(&usage(u64::MAX, u64::MAX, 7)), u64::MAX);
 }
 

@@ -39,7 +39,7 @@ impl Sum {
 }
 
 /// A model call that is going on: what it may use, and at which price.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Asked {
     model: u32,
     needed: Sum,
@@ -132,11 +132,11 @@ impl Purse {
             Fact::Model(ModelFact::Failed(turn)) if turn.remaining_model.is_some() => {
                 let key = (turn.purpose.name(), turn.about.clone());
                 let hedge = self.hedged.remove(&key).unwrap();
-                let first = self.asked[&key];
+                let first = self.asked[&key].clone();
                 assert_ne!(hedge.model, first.model, "two models are asked");
                 let [failed, left] =
                     if turn.remaining_model == Some(first.model) { [hedge, first] } else { [first, hedge] };
-                self.asked.insert(key.clone(), failed);
+                self.asked.insert(key.clone(), failed.clone());
                 let before = self.spent;
                 self.paid((turn.purpose, &turn.about), &turn.failure.usage);
                 let stopped = turn.failure.kind == FailureKind::Cancelled && turn.failure.usage.estimated;
@@ -218,7 +218,7 @@ impl Purse {
         let action = ActionId { run: state.run(), seq: state.version() };
         let own = state.need_of(action).map(|need| need.sure.input).filter(|_| !turn.purpose.speaks());
         let (input, output) = (own.unwrap_or(bytes / 4), model.max_tokens.unwrap_or(0));
-        let cost = model.prices.map_or(0, |prices| input * prices.input + output * prices.output);
+        let cost = model.prices.as_ref().map_or(0, |prices| input * prices.input + output * prices.output);
         let needed = Sum { input, output, cost };
         for kind in METERED {
             let Some(max) = state.policy().limit(kind) else { continue };
@@ -252,7 +252,7 @@ impl Purse {
                 _ => closing.begun = Some((turn.turn, self.spent, needed)),
             }
         }
-        Asked { model: turn.model, needed, prices: model.prices }
+        Asked { model: turn.model, needed, prices: model.prices.clone() }
     }
 }
 

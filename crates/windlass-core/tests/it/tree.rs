@@ -14,8 +14,8 @@ use windlass_core::{Policy, Status};
 use crate::family::{Family, Kind, Move};
 
 /// A pico-dollar a token, so that cost and tokens are of one size.
-const CHEAP: Prices = Prices { input: 1, output: 1, cached: 1, cache_write: 1 };
-const DEAR: Prices = Prices { input: 2, output: 7, cached: 2, cache_write: 2 };
+const CHEAP: Prices = Prices { input: 1, output: 1, cached: 1, cache_write: 1, hosted: None };
+const DEAR: Prices = Prices { input: 2, output: 7, cached: 2, cache_write: 2, hosted: None };
 
 fn shares() -> impl Strategy<Value = Share> {
     prop_oneof![Just(Share::Equal), (0.05_f64..=1.0).prop_map(Share::Fixed), Just(Share::Shared)]

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use windlass_core::policy::Wire as CallWire;
+use windlass_core::tool::HostedTool;
 
 use super::expand::placeholders;
 use crate::Rate;
@@ -194,6 +195,9 @@ pub struct ListPrice {
     /// Input that is written to the provider's cache. Default: as `input`.
     #[serde(default, deserialize_with = "maybe_usd", skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
+    /// Tools that the provider runs, in USD per 1,000 uses. Default: unknown.
+    #[serde(default, deserialize_with = "all_usd", skip_serializing_if = "BTreeMap::is_empty")]
+    pub hosted: BTreeMap<HostedTool, f64>,
     /// The day on which it was read, as YYYY-MM-DD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Day>,
@@ -221,6 +225,13 @@ fn usd<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
 
 fn maybe_usd<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     usd(deserializer).map(Some)
+}
+
+fn all_usd<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<HostedTool, f64>, D::Error> {
+    #[derive(Deserialize)]
+    struct Usd(#[serde(deserialize_with = "usd")] f64);
+    let prices: BTreeMap<HostedTool, Usd> = BTreeMap::deserialize(deserializer)?;
+    Ok(prices.into_iter().map(|(tool, price)| (tool, price.0)).collect())
 }
 
 /// A rate that limits something.

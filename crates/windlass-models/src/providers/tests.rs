@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use windlass_core::model::Prices;
+use windlass_core::tool::HostedTool;
 
 use super::{
     Auto, CallWire, JSON, Provider, ProviderFile, Table, YAML, list_price, provider, provider_names,
@@ -119,7 +120,7 @@ fn models_that_take_no_sampling_settings_are_known() {
 fn a_file_adds_providers_and_changes_what_it_says_of_known_ones() {
     let table = with(json!({ "providers": {
         "mine": { "base_url": "https://llm.example/v1", "key": ["MY_KEY", "MY_OTHER_KEY"], "quirks": ["return_reasoning"] },
-        "openai": { "prices": [{ "model": "gpt-5-mini", "input": 1, "output": 2, "cache_write": 3 }], "auto": false },
+        "openai": { "prices": [{ "model": "gpt-5-mini", "input": 1, "output": 2, "cache_write": 3, "hosted": { "web_search": 10 } }], "auto": false },
         "claude": { "base_url": "https://claude.example" },
     }, "secrets": ["ANOTHER_KEY"] }));
     let mine = named(&table, "mine");
@@ -131,7 +132,11 @@ fn a_file_adds_providers_and_changes_what_it_says_of_known_ones() {
     let openai = named(&table, "openai");
     assert_eq!(
         openai.price_of("gpt-5-mini"),
-        Some(Prices::per_million(1.0, 2.0, None).with_cache_write(3.0))
+        Some(
+            Prices::per_million(1.0, 2.0, None)
+                .with_cache_write(3.0)
+                .with_hosted([(HostedTool::WebSearch, 10.0)])
+        )
     );
     assert!(openai.price_of("gpt-5-nano").is_some(), "other prices stay");
     assert_eq!((openai.base_url.as_deref(), &openai.auto), (Some("https://api.openai.com/v1"), &Auto::Never));
@@ -156,6 +161,10 @@ fn a_faulty_file_is_refused() {
     assert!(entry(json!({ "quirks": ["short"] })).contains("unknown variant `short`"));
     let price = |price: serde_json::Value| entry(json!({ "prices": [price] }));
     assert!(price(json!({ "model": "m", "input": -1, "output": 1 })).contains("a number from 0"));
+    let hosted =
+        |hosted: serde_json::Value| price(json!({ "model": "m", "input": 1, "output": 1, "hosted": hosted }));
+    assert!(hosted(json!({ "web_search": -1 })).contains("a number from 0"));
+    assert!(hosted(json!({ "bing": 1 })).contains("unknown variant `bing`"));
     assert!(price(json!({ "model": "m", "input": 1, "output": 1, "as_of": "today" })).contains("YYYY-MM-DD"));
     assert!(refused(json!({ "providers": { "auto": {} } })).contains("`auto` is no name"));
 }

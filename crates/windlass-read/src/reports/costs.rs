@@ -10,7 +10,7 @@ use windlass_store::Store;
 use super::sessions::session_runs;
 use crate::error::Error;
 use crate::load::is_known;
-use crate::timeline::{ModelCall, ModelCallEnd, PrefixBreak, Task, Timeline};
+use crate::timeline::{HostedUse, ModelCall, ModelCallEnd, PrefixBreak, Task, Timeline};
 
 /// Maximum number of runs of one family whose costs are read.
 const MOST_RUNS: usize = 10_000;
@@ -74,6 +74,8 @@ pub struct CallCost {
     /// Its cost in pico-dollars as limits count it: at list price, or what its provider reported if that is more; `None`: the
     /// price is unknown, and nothing was reported.
     pub pico_usd: Option<u64>,
+    /// The tools that its provider ran.
+    pub hosted: Vec<HostedUse>,
     /// Savings of the provider's cache, in pico-dollars at list prices; below 0 where writing to it cost more; `None`: the price is
     /// unknown.
     pub saved: Option<i64>,
@@ -204,6 +206,7 @@ fn own(timeline: &Timeline, depth: usize) -> (RunCosts, Vec<TaskCost>) {
         model: call.model.clone(),
         usage: call.usage,
         pico_usd: call.pico_usd,
+        hosted: call.hosted.clone(),
         saved: call.saved,
         failed: if let ModelCallEnd::Failed(kind) = call.end { Some(kind) } else { None },
     };

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use windlass_core::event::{Adjusted, Millis, ModelAttempt, ModelFact, RunFact, TurnFailed};
+use windlass_core::message::{Annotations, HostedTool};
 use windlass_core::model::{FailureKind, ModelChoice, Prices, Purpose, Role, Usage};
 use windlass_core::{CallId, Event, Fact, Text};
 
@@ -29,11 +30,24 @@ pub struct ModelCall {
     /// Its cost in pico-dollars as limits count it: at list price, or what its provider reported if that is more; `None`: the
     /// price is unknown, and nothing was reported.
     pub pico_usd: Option<u64>,
+    /// The tools that its provider ran.
+    pub hosted: Vec<HostedUse>,
     /// Savings of the provider's cache, in pico-dollars at list prices: below 0, writing to it cost more than reading from it saved;
     /// `None`: the price is unknown.
     pub saved: Option<i64>,
     /// How it ended.
     pub end: ModelCallEnd,
+}
+
+/// Uses of a tool that a provider ran within a model call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostedUse {
+    /// The tool.
+    pub tool: HostedTool,
+    /// Number of uses that did not fail.
+    pub uses: u64,
+    /// Their cost in pico-dollars, which is part of the call's; `None`: the price of a use is unknown, or it has none.
+    pub pico_usd: Option<u64>,
 }
 
 /// How a model call ended.
@@ -93,10 +107,12 @@ impl ModelCalls {
             self.open.begins(attempt, (seq, event.at));
         } else if let Fact::Model(ModelFact::Completed(turn)) = &event.fact {
             let asked = self.open.close(turn.purpose, turn.about.as_ref());
-            self.ends((seq, event.at), (turn.turn, turn.purpose, asked), turn.usage, ModelCallEnd::Replied);
+            let used = (turn.usage, turn.annotations.as_deref());
+            self.ends((seq, event.at), (turn.turn, turn.purpose, asked), used, ModelCallEnd::Replied);
         } else if let Fact::Model(ModelFact::ProbeAnswered(probe)) = &event.fact {
             let asked = self.open.close(probe.purpose, None);
-            self.ends((seq, event.at), (probe.turn, probe.purpose, asked), probe.usage, ModelCallEnd::Probed);
+            let used = (probe.usage, None);
+            self.ends((seq, event.at), (probe.turn, probe.purpose, asked), used, ModelCallEnd::Probed);
         } else if let Fact::Model(ModelFact::Failed(turn)) = &event.fact {
             self.failed(seq, event.at, turn);
         } else if let Fact::Run(RunFact::Adjusted(Adjusted { models: Some(models), .. })) = &event.fact {
@@ -111,18 +127,30 @@ impl ModelCalls {
             None => self.open.close(purpose, about),
         };
         let end = ModelCallEnd::Failed(turn.failure.kind);
-        self.ends((seq, at), (turn.turn, purpose, asked), turn.failure.usage, end);
+        self.ends((seq, at), (turn.turn, purpose, asked), (turn.failure.usage, None), end);
     }
 
     /// A call has ended. Its cost is at the prices of the model that was asked, as the state counts it.
-    fn ends(&mut self, place: (u64, Millis), call: (u32, Purpose, Asked), usage: Usage, end: ModelCallEnd) {
-        let ((seq, ended), (turn, purpose, asked)) = (place, call);
+    fn ends(
+        &mut self,
+        place: (u64, Millis),
+        call: (u32, Purpose, Asked),
+        used: (Usage, Option<&Annotations>),
+        end: ModelCallEnd,
+    ) {
+        let ((seq, ended), (turn, purpose, asked), (usage, ran)) = (place, call, used);
         let choice = self.models.get(asked.map_or(0, |(model, _)| model) as usize);
         let (model, role) =
             choice.map_or_else(|| ("".into(), Role::default()), |choice| (choice.name.clone(), choice.role));
         let free = (usage.total() == 0).then_some(0);
-        let pico_usd = Prices::cost_of(choice.and_then(|choice| choice.prices), &usage).or(free);
-        let saved = choice.and_then(|choice| choice.prices).map(|prices| prices.saved(&usage));
+        let prices = choice.and_then(|choice| choice.prices.as_ref());
+        let pico_usd = Prices::cost_of(prices, &usage, ran).or(free);
+        let uses = ran.map(Annotations::uses).unwrap_or_default().into_iter();
+        let hosted = uses.map(|(tool, uses)| {
+            let pico_usd = prices.and_then(|prices| prices.hosted_cost(tool, uses));
+            HostedUse { tool, uses, pico_usd }
+        });
+        let saved = prices.map(|prices| prices.saved(&usage));
         let (began, asked) = asked.map(|(_, place)| place).unzip();
         self.ended.push(ModelCall {
             seq,
@@ -135,6 +163,7 @@ impl ModelCalls {
             ended,
             usage,
             pico_usd,
+            hosted: hosted.collect(),
             saved,
             end,
         });

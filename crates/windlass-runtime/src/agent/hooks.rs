@@ -225,8 +225,8 @@ impl Step {
             let wire = known.as_ref().and_then(|choice| choice.wire);
             // Another model never has the price of the one before it: it is paid, and admitted, at its own (contract 15).
             let own_prices = match &known {
-                Some(choice) => choice.prices,
-                None => prices.get(&self.model).copied(),
+                Some(choice) => choice.prices.clone(),
+                None => prices.get(&self.model).cloned(),
             };
             let first = ModelChoice {
                 name: self.model.clone(),

@@ -164,5 +164,5 @@ impl ModelSet {
 
 /// The prices that are known, by the models' names.
 fn prices_of<'m>(models: impl Iterator<Item = &'m ModelChoice>) -> Arc<BTreeMap<Text, Prices>> {
-    Arc::new(models.filter_map(|choice| Some((choice.name.clone(), choice.prices?))).collect())
+    Arc::new(models.filter_map(|choice| Some((choice.name.clone(), choice.prices.clone()?))).collect())
 }

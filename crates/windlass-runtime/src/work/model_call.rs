@@ -113,7 +113,7 @@ fn request(state: &State, action: ActionId, prefix: &PrefixCell, stream: bool) -
 /// of its own there, and the run can have more than one turn, which reads it.
 fn marks_by_itself(state: &State, model: &ModelChoice) -> bool {
     let policy = state.policy();
-    let is_priced = model.prices.is_some_and(|prices| prices.cache_write != prices.input);
+    let is_priced = model.prices.as_ref().is_some_and(|prices| prices.cache_write != prices.input);
     // A limit on model calls lifts the default of one turn.
     let one_turn = match policy.limit(LimitKind::ModelCalls) {
         Some(most) => most <= 1,
@@ -144,7 +144,7 @@ impl ModelWork {
     /// Upper bound of the call, its price and the model's name. `None`: the call is no longer wanted.
     pub(crate) fn price(&self) -> Option<(Need, Option<Prices>, Text)> {
         let request = self.state.request(self.action)?;
-        Some((self.state.need_of(self.action)?, request.model.prices, request.model.name.clone()))
+        Some((self.state.need_of(self.action)?, request.model.prices.clone(), request.model.name.clone()))
     }
 
     pub(crate) async fn run(self) -> InputKind {

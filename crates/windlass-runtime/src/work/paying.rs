@@ -33,7 +33,7 @@ pub(crate) async fn paid(work: ModelWork, account: Arc<SharedAccount>) -> InputK
     match drawn {
         Ok(drawn) => {
             let ended = work.run().await;
-            let used = used(&ended, prices);
+            let used = used(&ended, prices.as_ref());
             if is_stopped(&ended) {
                 drawn.stopped(used);
             } else {
@@ -57,14 +57,14 @@ fn is_stopped(ended: &InputKind) -> bool {
     matches!(ended, InputKind::ModelFailed { failure, .. } if failure.kind == FailureKind::Cancelled)
 }
 
-fn used(ended: &InputKind, prices: Option<Prices>) -> Amount {
-    let usage = if let InputKind::Replied { reply, .. } = ended {
-        reply.usage
+fn used(ended: &InputKind, prices: Option<&Prices>) -> Amount {
+    let (usage, ran) = if let InputKind::Replied { reply, .. } = ended {
+        (reply.usage, reply.annotations.as_deref())
     } else if let InputKind::ModelFailed { failure, .. } = ended {
-        failure.usage
+        (failure.usage, None)
     } else {
-        Usage::default()
+        (Usage::default(), None)
     };
-    let cost = Prices::cost_of(prices, &usage).unwrap_or(0);
+    let cost = Prices::cost_of(prices, &usage, ran).unwrap_or(0);
     Amount { input: usage.input, output: usage.output, cost }
 }

@@ -82,7 +82,8 @@ pub(crate) fn build(
     if !case.hooks.is_empty() {
         let total_ms = cast.read(part.agent)?.timeouts().total_ms;
         for name in case.hooks.iter().filter_map(|hook| hook.set.as_ref()?.model.as_deref()) {
-            let choice = ModelChoice { name: name.into(), prices: case.prices, ..ModelChoice::default() };
+            let choice =
+                ModelChoice { name: name.into(), prices: case.prices.clone(), ..ModelChoice::default() };
             builder = builder.known_model_with(choice, scripted_model(script, environment, total_ms));
         }
         builder = builder
@@ -190,7 +191,7 @@ impl Cast<'_> {
         let models = if file.models.is_empty() { Vec::new() } else { file.with_summariser(&file.models) };
         for entry in &models {
             let mut choice = entry.choice();
-            choice.prices = choice.prices.or(self.case.prices);
+            choice.prices = choice.prices.or_else(|| self.case.prices.clone());
             let total_ms = entry.settings(file.timeouts()).timeouts.total_ms;
             builder = builder.model_with(choice, scripted_model(script, environment, total_ms));
         }

@@ -88,7 +88,7 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(count, 69);
+    assert_eq!(count, 70);
 }
 
 #[test]

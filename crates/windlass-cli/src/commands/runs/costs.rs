@@ -1,6 +1,10 @@
 //! `windlass runs costs`.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
+use windlass_core::Text;
+use windlass_core::tool::HostedTool;
 use windlass_read::PrefixBreak;
 use windlass_read::json;
 use windlass_read::reports::{CallCost, Cost, RunCosts, run_costs, total_cost};
@@ -54,12 +58,31 @@ pub(super) async fn run(args: CostsArgs, log_args: &LogArgs) -> Result<Exit, Fai
         }
     }
     for run in &family {
-        for words in caching(run) {
+        for words in hosted(run).chain(caching(run)) {
             out::line(format_args!("{}: {words}", ids.short(run.run)))?;
         }
     }
     out::line(format_args!("in all: {}", sum(&total_cost(&family))))?;
     Ok(Exit::Good)
+}
+
+/// The tools that providers ran, with their costs.
+fn hosted(run: &RunCosts) -> impl Iterator<Item = String> {
+    let mut all: BTreeMap<(&Text, HostedTool), (u64, Option<u64>)> = BTreeMap::new();
+    for (call, used) in run.calls.iter().flat_map(|call| call.hosted.iter().map(move |used| (call, used))) {
+        let (uses, pico) = all.entry((&call.model, used.tool)).or_insert((0, Some(0)));
+        *uses += used.uses;
+        *pico = pico.zip(used.pico_usd).map(|(sum, more)| sum.saturating_add(more));
+    }
+    let words = all.into_iter().map(|((model, tool), (uses, pico))| {
+        let times = count(uses, "use");
+        let cost = pico.map_or_else(
+            || "the price of one is unknown, and no part of the cost".to_owned(),
+            |pico| format!("${} of the cost", money(pico as f64 / 1e12)),
+        );
+        format!("{times} of {} by {}: {cost}", tool.name(), name(model))
+    });
+    words.collect::<Vec<_>>().into_iter()
 }
 
 /// The savings of the providers' caches, and the requests that they could not serve.

@@ -115,7 +115,7 @@ impl Decision {
         let Retry { at, for_quota } = retry;
         let asked = self.state.setup.models().get(failed.model() as usize);
         let mut ledger = self.state.ledger.clone();
-        ledger.count(&failure.usage, asked.and_then(|model| model.prices));
+        ledger.count(&failure.usage, asked.and_then(|model| model.prices.as_ref()), None);
         let admitted = self.admits(&ledger, &next);
         let rules = failed.purpose().rules();
         if admitted.is_err() && failed.purpose().place() == Place::Background {

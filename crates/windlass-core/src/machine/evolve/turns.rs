@@ -7,7 +7,8 @@ use crate::protocol::fact::{ModelFact, OutputRejected};
 use crate::state::model_calls::ModelCall;
 use crate::state::open_call::{Origin, Stage};
 use crate::state::{Phase, State};
-use crate::vocabulary::message::{Content, Message, SteerKind};
+use crate::vocabulary::annotations::Annotations;
+use crate::vocabulary::message::{Message, SteerKind};
 use crate::vocabulary::purpose::{Place, Purpose};
 use crate::vocabulary::reply::Usage;
 
@@ -80,15 +81,20 @@ impl State {
     }
 
     /// A model call has ended, well or not: what it used is counted at the prices of the model that was asked.
-    pub(crate) fn asked_for(&mut self, usage: &Usage, model_call: Option<&ModelCall>) {
+    pub(crate) fn asked_for(
+        &mut self,
+        usage: &Usage,
+        model_call: Option<&ModelCall>,
+        ran: Option<&Annotations>,
+    ) {
         let asked = model_call.map_or(0, |model_call| model_call.model() as usize);
-        let prices = self.setup.models().get(asked).and_then(|model| model.prices);
-        self.ledger.count(usage, prices);
+        let prices = self.setup.models().get(asked).and_then(|model| model.prices.as_ref());
+        self.ledger.count(usage, prices, ran);
     }
 
     pub(crate) fn turn_completed(&mut self, turn: &TurnCompleted) {
         let model_call = self.model_calls.close(turn.purpose, turn.about.as_ref());
-        self.asked_for(&turn.usage, model_call.as_ref());
+        self.asked_for(&turn.usage, model_call.as_ref(), turn.annotations.as_deref());
         self.held_to_demand(turn, model_call.as_ref());
         let in_text = model_call.as_ref().is_some_and(|model_call| self.answers_in_text(model_call.model()));
         self.request_counted(&turn.usage, model_call.and_then(|model_call| model_call.sent()));
@@ -117,7 +123,7 @@ impl State {
             return self.one_failed(turn, goes_on);
         }
         let failed = self.model_calls.close(turn.purpose, turn.about.as_ref());
-        self.asked_for(&turn.failure.usage, failed.as_ref());
+        self.asked_for(&turn.failure.usage, failed.as_ref(), None);
         let Some(mut failed) = failed else { return };
         if turn.retry_at.is_none() && turn.next_model.is_none() {
             self.turn.failed_for_good(turn.failure.clone().with_reply_of(None));

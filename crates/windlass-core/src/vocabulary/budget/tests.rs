@@ -3,7 +3,7 @@
 use super::*;
 
 fn model(max_tokens: Option<u64>) -> ModelChoice {
-    let prices = Some(Prices { input: 1, output: 10, cached: 1, cache_write: 1 });
+    let prices = Some(Prices { input: 1, output: 10, cached: 1, cache_write: 1, hosted: None });
     ModelChoice { max_tokens, prices, ..ModelChoice::default() }
 }
 
