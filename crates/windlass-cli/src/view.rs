@@ -11,7 +11,7 @@ use std::future::Future;
 use std::io;
 
 use clap::Args;
-use windlass_core::{Event, State, Status};
+use windlass_core::{Event, Message, State, Status};
 use windlass_read::numbered;
 use windlass_read::words::receipts;
 use windlass_runtime::agent_file::UnmatchedPattern;
@@ -194,9 +194,11 @@ impl View {
         run: &Run,
         failure: Option<&Failure>,
     ) -> Result<(), Failure> {
-        // Without a call there is no receipt, and the log need not be read.
-        let called = run.state().counters().tool_calls > 0;
-        let receipts = if called { run.receipts(log).await? } else { Vec::new() };
+        // Without a call, and without a provider's tool, there is no effect to name, and the log need not be read.
+        let effects =
+            run.state().counters().tool_calls > 0 || run.messages().any(|message| has_steps(message));
+        let is_read = effects || matches!(self, Self::Json(_));
+        let receipts = if is_read { run.receipts(log).await? } else { Vec::new() };
         match self {
             Self::Plain(plain) => receipts::line(&receipts).into_iter().for_each(|line| plain.remark(&line)),
             Self::Json(writer) => writer.value(&json::run(run, failure, &receipts)),
@@ -248,4 +250,10 @@ fn each(update: &Update, mut show: impl FnMut(u64, &Event)) {
     if let Update::Events(batch) = update {
         numbered(batch).for_each(|(number, event)| show(number, event));
     }
+}
+
+/// Whether the provider ran tools of its own for a reply.
+fn has_steps(message: &Message) -> bool {
+    let Message::Assistant(reply) = message else { return false };
+    reply.annotations.as_ref().is_some_and(|all| !all.steps.is_empty())
 }

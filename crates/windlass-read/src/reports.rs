@@ -18,6 +18,7 @@ mod comparison;
 mod costs;
 mod damage;
 mod differences;
+mod digest;
 mod effects;
 mod family;
 pub(crate) mod receipts;

@@ -1,6 +1,7 @@
 //! Effects over kill -9: intents, tries, doubts, checks, and the key that stays the same.
 
 use crate::kit::{Home, lines, until};
+use crate::server::{Reply, Server};
 
 /// A payment that leaves a receipt under its key, and whose check looks for it. It hangs after the effect until `go` is
 /// there; with `early` it hangs before it.
@@ -161,6 +162,28 @@ fn e54_a_run_that_only_reads_has_no_receipts() {
     let end = home.windlass(["run", "agent.yaml", "--json", "What is 2 + 5?"]);
     assert_eq!(run_of(&end.stdout)["receipts"], serde_json::json!([]), "{end:?}");
     assert!(!home.windlass(["run", "agent.yaml", "What is 2 + 5?"]).stderr.contains("effect"));
+}
+
+#[test]
+fn issue_27_what_a_model_made_has_a_receipt_and_is_no_effect() {
+    let home = Home::new();
+    let made = r#"{"content": "A cat.", "images": [{"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0lGODlh"}}]}"#;
+    let server = Server::start(vec![Reply::Delta(made)]);
+    home.write("agent.yaml", &server.agent());
+    let end = home.windlass(["run", "agent.yaml", "--json", "Draw a cat."]);
+    let run = run_of(&end.stdout);
+    let receipt = &run["receipts"][0];
+    assert_eq!(
+        (&receipt["result_from"], &receipt["tool"]),
+        (&"provider".into(), &"image/gif".into()),
+        "{run}"
+    );
+    assert_eq!(receipt["artifact"]["bytes"], 6, "{run}");
+    assert_eq!(receipt["artifact"]["sha256"], receipt["result_sha256"], "{run}");
+    let shown = home.windlass(["runs", "show", "last", "--json"]);
+    assert_eq!(run_of(&shown.stdout)["receipts"], run["receipts"]);
+    let shown = home.windlass(["runs", "show", "last"]);
+    assert!(shown.stdout.contains("[image/gif]") && !shown.stdout.contains("effect"), "{shown:?}");
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub(crate) enum Reply {
     Call(String, String),
     /// Streams calls of one tool with each of these arguments, as `c1`, `c2`, ….
     Calls(String, Vec<String>),
+    /// Streams this delta, a JSON object.
+    Delta(&'static str),
     /// Streams this text and breaks off.
     Cut(&'static str),
     /// Another status, with more headers.
@@ -130,6 +132,11 @@ fn answer(stream: &mut TcpStream, reply: &Reply, gate: &Receiver<()>) {
                 send(chunk(&json!({ "tool_calls": [call] }), None));
             }
             send(chunk(&json!({}), Some("tool_calls")));
+            send("data: [DONE]\n\n".to_owned());
+        }
+        Reply::Delta(delta) => {
+            send(head(200, sse));
+            send(chunk(&serde_json::from_str(delta).unwrap(), Some("stop")));
             send("data: [DONE]\n\n".to_owned());
         }
         Reply::Cut(text) => {

@@ -12,7 +12,7 @@ use windlass_core::message::{Media, MediaSource};
 use windlass_core::{Fact, RunId};
 use windlass_store::Store;
 
-use super::receipts::sha256 as sha256_of;
+use super::digest::sha256 as sha256_of;
 use crate::error::Error;
 use crate::load::pages::{RunPages, numbered};
 
@@ -105,7 +105,7 @@ fn made(fact: &Fact) -> &[Media] {
     if let Fact::Model(ModelFact::Completed(turn)) = fact { &turn.media } else { &[] }
 }
 
-fn made_of(media: &Media) -> Artifact {
+pub(super) fn made_of(media: &Media) -> Artifact {
     let bytes = inline(media);
     let address = match &media.source {
         MediaSource::Url(place) | MediaSource::ProviderFile(place) => Some(place.to_string()),

@@ -121,6 +121,15 @@ fn settlement(entries: &[EffectEntry], place: usize) -> Option<Settlement> {
 /// # Errors
 /// The run or one of its bases is not in the log, or the log failed.
 pub async fn effects(log: &dyn Log, run: RunId) -> Result<Vec<CallEffects>, Error> {
+    effects_and(log, run, |_, _| ()).await
+}
+
+/// The same; `seen` is given each event with its number.
+pub(super) async fn effects_and(
+    log: &dyn Log,
+    run: RunId,
+    mut seen: impl FnMut(u64, &Event) + Send,
+) -> Result<Vec<CallEffects>, Error> {
     let mut state = state_before(log, run).await?;
     let mut ledger = Ledger::default();
     let mut pages = RunPages::new(log, run);
@@ -128,6 +137,7 @@ pub async fn effects(log: &dyn Log, run: RunId) -> Result<Vec<CallEffects>, Erro
         for event in batches.iter().flat_map(|batch| batch.events.iter()) {
             let after = evolve(state.clone(), event);
             ledger.note(&state, event, &after);
+            seen(after.version(), event);
             state = after;
         }
     }

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
-use windlass_core::tool::Effect;
-use windlass_core::{CallId, CallOutcome, RunId, Text};
+use windlass_core::event::ModelFact;
+use windlass_core::tool::{Effect, HostedTool};
+use windlass_core::{CallId, CallOutcome, Event, Fact, RunId, Text};
 use windlass_macros::Named;
 use windlass_store::Store;
 
-use super::effects::{CallEffects, Settlement, effects};
+use super::artifacts::{Artifact, made_of};
+use super::digest::sha256;
+use super::effects::{CallEffects, Settlement, effects_and};
 use crate::error::Error;
 use crate::load::is_known;
 use crate::timeline::{Task, Timeline};
@@ -25,15 +27,15 @@ const SHOWN_CHARS: usize = 60;
 pub struct Receipt {
     /// The run that made the call.
     pub run: RunId,
-    /// The call.
+    /// The call. What a provider did has the number of its reply's event and a place there, from 1 (`7/1`): ids of providers may repeat.
     pub call: CallId,
-    /// Its tool, or the agent that a task was handed to.
+    /// Its tool, or the agent that a task was handed to; of a file that a model made its media type.
     pub tool: Text,
     /// Its first argument that is a text, a number or a flag, shortened.
     pub shown: Option<String>,
     /// SHA-256 of the arguments that it ran with, in hexadecimal.
     pub args_sha256: String,
-    /// The idempotency key that the tool was given.
+    /// The idempotency key that the tool was given; empty where the provider ran it.
     pub key: Text,
     /// Its outcome.
     pub outcome: ReceiptOutcome,
@@ -43,9 +45,13 @@ pub struct Receipt {
     pub hashed: Hashed,
     /// Who gave the result.
     pub result_from: ResultFrom,
-    /// Whether the tool's server says that it only reads: such a call is not shown as an effect.
+    /// Whether it changes nothing outside the run, because the tool's server says that it only reads, or because its provider reads, computes
+    /// or draws for the reply alone: such a call is not shown as an effect.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reads: bool,
+    /// The file, of one that a model made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<Box<Artifact>>,
 }
 
 /// The input of a receipt's hashes, in words.
@@ -63,6 +69,13 @@ impl Hashed {
         args: "the arguments as JSON text, as the tool was given them",
         result: "the result's content as JSON text, as the log holds it",
     };
+    /// The input of those of a provider's step.
+    pub const STEP: Self = Self {
+        args: "the text of the request, as the reply tells it",
+        result: "the text that came back, as the reply tells it",
+    };
+    /// The input of those of a file that a model made.
+    pub const MADE: Self = Self { args: "nothing", result: "the bytes of the file" };
 }
 
 /// Who gave the result of a call.
@@ -71,6 +84,8 @@ impl Hashed {
 pub enum ResultFrom {
     /// The tool.
     Tool,
+    /// The model's provider, within a reply.
+    Provider,
     /// A person, who settled a call in doubt.
     Person,
 }
@@ -112,7 +127,8 @@ impl ReceiptOutcome {
     }
 }
 
-/// The receipts of a run, each run's in the order in which its calls began, followed by those of its child runs. A task of an agent
+/// The receipts of a run, each run's in the order in which its calls began, with those of its models' providers behind them, followed by those
+/// of its child runs. A task of an agent
 /// whose run is not in this log, such as a remote one, is a receipt itself.
 ///
 /// ```no_run
@@ -134,8 +150,11 @@ pub async fn receipts(log: &dyn Store, run: RunId) -> Result<Vec<Receipt>, Error
     let mut found = Vec::new();
     let (mut seen, mut next) = (BTreeSet::from([run]), vec![run]);
     while let Some(run) = next.pop() {
-        let calls = effects(log, run).await?;
+        let mut of_providers = Vec::new();
+        let calls =
+            effects_and(log, run, |seq, event| of_providers.extend(of_provider(run, seq, event))).await?;
         found.extend(calls.iter().filter_map(|call| receipt(run, call)));
+        found.append(&mut of_providers);
         let mut children = Vec::new();
         for task in Timeline::of(log, run).await?.tasks {
             if !is_known(log, task.run).await? {
@@ -189,7 +208,62 @@ fn receipt(run: RunId, call: &CallEffects) -> Option<Receipt> {
         hashed: Hashed::USUAL,
         result_from: if given { ResultFrom::Person } else { ResultFrom::Tool },
         reads: call.reads,
+        artifact: None,
     })
+}
+
+/// The steps of tools that the provider ran for a reply, and the files of the reply.
+fn of_provider(run: RunId, seq: u64, event: &Event) -> Vec<Receipt> {
+    let Fact::Model(ModelFact::Completed(turn)) = &event.fact else { return Vec::new() };
+    let steps = turn.annotations.as_ref().map(|all| &*all.steps).unwrap_or_default();
+    let ended = |at: usize, tool: Text, hashed| Receipt {
+        run,
+        call: format!("{seq}/{}", at + 1).into(),
+        tool,
+        shown: None,
+        args_sha256: sha256(b""),
+        key: "".into(),
+        outcome: ReceiptOutcome::Ok,
+        result_sha256: None,
+        hashed,
+        result_from: ResultFrom::Provider,
+        reads: true,
+        artifact: None,
+    };
+    let all = steps.iter().enumerate().map(|(at, step)| {
+        let request = step.input.as_deref().unwrap_or_default();
+        let named = step.name.clone().unwrap_or_else(|| step.tool.name().into());
+        let receipt = ended(at, named, Hashed::STEP);
+        Receipt {
+            shown: (!request.is_empty()).then(|| first_scalar(request).unwrap_or_else(|| short(request))),
+            args_sha256: sha256(request.as_bytes()),
+            outcome: if step.failed { ReceiptOutcome::Failed } else { ReceiptOutcome::Ok },
+            result_sha256: step.output.as_ref().map(|text| sha256(text.as_bytes())),
+            reads: stays_inside(step.tool),
+            ..receipt
+        }
+    });
+    let files = turn.media.iter().enumerate().map(|(at, media)| {
+        let artifact = Artifact { seq, event: event.fact.kind().to_owned(), ..made_of(media) };
+        let receipt = ended(steps.len() + at, media.media_type.clone(), Hashed::MADE);
+        let shown = artifact.name.as_deref().or(artifact.address.as_deref()).map(short);
+        let result_sha256 = artifact.sha256.clone();
+        Receipt { shown, result_sha256, artifact: Some(Box::new(artifact)), ..receipt }
+    });
+    all.chain(files).collect()
+}
+
+/// Whether a step of a provider's can change nothing but its reply.
+fn stays_inside(tool: HostedTool) -> bool {
+    match tool {
+        HostedTool::WebSearch
+        | HostedTool::Url
+        | HostedTool::Code
+        | HostedTool::FileSearch
+        | HostedTool::Image
+        | HostedTool::ToolSearch => true,
+        HostedTool::Computer | HostedTool::Mcp | HostedTool::Other => false,
+    }
 }
 
 fn result_sha256(outcome: &CallOutcome) -> Option<String> {
@@ -200,21 +274,18 @@ fn result_sha256(outcome: &CallOutcome) -> Option<String> {
 fn first_scalar(args: &str) -> Option<String> {
     let Ok(Value::Object(fields)) = serde_json::from_str(args) else { return None };
     let text = fields.values().find_map(|value| match value {
-        Value::String(text) => Some(text.split_whitespace().collect::<Vec<_>>().join(" ")),
+        Value::String(text) => Some(text.clone()),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     })?;
-    let cut: String = text.chars().take(SHOWN_CHARS).collect();
-    Some(if cut.len() < text.len() { format!("{cut}…") } else { cut })
+    Some(short(&text))
 }
 
-pub(super) fn sha256(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-        // Writing into a String cannot fail.
-        let _infallible = write!(text, "{byte:02x}");
-        text
-    })
+/// A text on one line, shortened.
+fn short(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let cut: String = text.chars().take(SHOWN_CHARS).collect();
+    if cut.len() < text.len() { format!("{cut}…") } else { cut }
 }
 
 /// The receipt of a task whose run is elsewhere.
@@ -231,5 +302,6 @@ fn task_receipt(run: RunId, task: &Task) -> Receipt {
         hashed: Hashed::USUAL,
         result_from: ResultFrom::Tool,
         reads: false,
+        artifact: None,
     }
 }

@@ -31,6 +31,7 @@ fn effect(receipt: &Receipt) -> String {
     };
     let from = match receipt.result_from {
         ResultFrom::Tool => "",
+        ResultFrom::Provider => " (by the provider)",
         ResultFrom::Person => " (as a person says)",
     };
     format!("{}{}{outcome}{from}", name(&receipt.tool), arg.unwrap_or_default())
@@ -55,6 +56,7 @@ mod tests {
             hashed: Hashed::USUAL,
             result_from: ResultFrom::Tool,
             reads: false,
+            artifact: None,
         }
     }
 

@@ -9,7 +9,7 @@ use windlass_core::message::{
 use windlass_core::{Message, Status};
 use windlass_models::{Annotation, Cited, Delta};
 use windlass_read::json as forms;
-use windlass_read::reports::{artifact_bytes, artifacts, replay_run};
+use windlass_read::reports::{ResultFrom, artifact_bytes, artifacts, receipts, replay_run};
 use windlass_runtime::Agent;
 use windlass_testing::{FnModel, called, text_reply};
 
@@ -68,6 +68,24 @@ async fn sources_and_what_a_model_made_are_read_from_the_run() {
     assert_eq!(digest, "610f5ae4d76e332636a17bd357fd6ce99029316a99d320280d4d77a746bf29e8");
     assert_eq!(artifact_bytes(log, run.id(), &digest).await.unwrap().as_deref(), Some(&b"GIF89a"[..]));
     assert_eq!(artifact_bytes(log, run.id(), &"0".repeat(64)).await.unwrap(), None);
+
+    let all = receipts(log, run.id()).await.unwrap();
+    let (of_provider, others): (Vec<_>, Vec<_>) =
+        all.iter().partition(|receipt| receipt.result_from == ResultFrom::Provider);
+    assert!(others.is_empty(), "`calculate` only reads");
+    let told: Vec<_> = of_provider
+        .iter()
+        .map(|receipt| (&*receipt.tool, receipt.shown.as_deref(), receipt.result_sha256.as_ref()))
+        .collect();
+    let gif = ("image/gif", None, Some(&digest));
+    assert_eq!(
+        told,
+        [("web_search", Some("Zürich"), None), gif, gif, ("image/gif", Some("file_1"), None)],
+        "each use and each file, in order"
+    );
+    let made = of_provider[1].artifact.as_ref().unwrap();
+    assert_eq!((made.bytes, made.media_type.as_deref()), (6, Some("image/gif")));
+    assert!(windlass_read::words::receipts::line(&all).is_none(), "nothing has changed outside");
     let replayed = replay_run(log, run.id(), None).await.unwrap();
     assert!(replayed.difference.is_none(), "{replayed:?}");
 }
