@@ -7,6 +7,7 @@ mod people;
 mod pieces;
 mod real;
 
+pub use model::on_request;
 pub(crate) use model::scripted_model;
 pub(crate) use own::{AbsentTool, OwnTool, ScriptedNow};
 pub(crate) use peers::{AgentPeer, ScriptedPeer};

@@ -24,6 +24,7 @@ mod volatile;
 
 pub use code::code_program;
 pub use crash::{CrashLog, Interruption};
+pub use doubles::on_request;
 pub use fault::{Fault, FaultLog};
 pub use fn_model::{FnModel, any_object, called, model_failure, text_reply};
 pub use fn_tool::{FnPeople, FnTool};

@@ -1,7 +1,7 @@
 //! Scripted models: they give the case's entries, one a call.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use futures_util::{StreamExt, stream};
@@ -19,6 +19,14 @@ use crate::fn_model::model_failure;
 use crate::runner::UNNAMED;
 use crate::script::{Script, Timed};
 use crate::sim::{SimEnvironment, yield_now};
+
+/// What looks at requests.
+static SEEN: OnceLock<fn(&ModelRequest)> = OnceLock::new();
+
+/// From here on in this process, `seen` is called with each request that a scripted model is sent. The first call counts.
+pub fn on_request(seen: fn(&ModelRequest)) {
+    SEEN.get_or_init(|| seen);
+}
 
 /// A model that replies with the script's entries, one per call, whatever the purpose.
 #[derive(Clone, Debug)]
@@ -116,6 +124,9 @@ async fn answer(model: ScriptedModel, request: ModelRequest) -> Deltas {
 impl ScriptedModel {
     /// The entry that answers, and the call that waits for it.
     fn begin(&self, request: ModelRequest) -> (Option<ModelEntry>, Call) {
+        if let Some(seen) = SEEN.get() {
+            seen(&request);
+        }
         let (script, environment) = (self.script.clone(), self.environment.clone());
         let (entry, request_place, place) = {
             let mut inner = script.lock();

@@ -12,6 +12,7 @@ mod edges;
 mod features;
 mod kit;
 mod plans;
+mod requests;
 mod runner;
 mod stored;
 mod unscripted;
