@@ -141,6 +141,9 @@ pub struct AnswerQuestion {
 pub struct SteerRun {
     /// The message.
     pub message: String,
+    /// Images and files that go with it. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<InputPart>,
     /// The kind of the message: how it is worded for the model. An `objective` is refused (`request.objective`): no client writes an agent's
     /// instructions. Default: `steering`.
     #[serde(default, skip_serializing_if = "SteerKind::is_default")]

@@ -21,11 +21,11 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// The attachments of an input.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct AttachArgs {
-    /// Send this file with the input: text, an image, a PDF, sound or film; `-` is what comes on stdin. Also an address that the
+    /// Send this file with the message: text, an image, a PDF, sound or film; `-` is what comes on stdin. Also an address that the
     /// provider reads (`https://…`), or the id of a file that it has (`TYPE=id:ID`) (may be repeated)
     #[arg(short = 'a', long = "attach", value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Keep the input through every compaction of the conversation, in later runs of the session, too
+    /// Keep the message through every compaction of the conversation, in later runs of the session, too
     #[arg(long)]
     pub(crate) pin: bool,
 }

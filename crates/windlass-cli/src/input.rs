@@ -94,7 +94,7 @@ impl Input {
 }
 
 /// An attachment as it is sent.
-fn sent(part: Part) -> Option<InputPart> {
+pub(crate) fn sent(part: Part) -> Option<InputPart> {
     let (is_image, Media { media_type, name, source }) = match part {
         Part::Text { text } => return Some(InputPart::Text { text: text.to_string() }),
         Part::Image(media) => (true, media),

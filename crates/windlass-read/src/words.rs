@@ -50,6 +50,19 @@ pub fn cut(text: &str, chars: usize) -> String {
     short
 }
 
+/// What goes with a text: ` [plan.png: image/png]` or ` [text: 12 bytes]` each.
+fn with_parts(parts: &[Part]) -> String {
+    let words = parts.iter().map(|part| match part {
+        Part::Image(media) | Part::File(media) => {
+            let called = media.name.as_deref().map(|called| format!("{}: ", name(called)));
+            format!(" [{}{}]", called.unwrap_or_default(), name(&media.media_type))
+        }
+        Part::Text { text } => format!(" [text: {} bytes]", text.len()),
+        Part::Stored(stored) => format!(" [text: {} bytes]", stored.bytes),
+    });
+    words.collect::<Vec<_>>().concat()
+}
+
 /// A name from outside: on one line and shortened.
 pub fn name(text: &str) -> String {
     cut(text, NAME_CHARS)

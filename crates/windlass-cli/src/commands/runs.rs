@@ -165,7 +165,7 @@ async fn on_a_server(server: &Server, command: RunsCommand, log: &LogArgs) -> Re
         }
         RunsCommand::Steer(args) => {
             let run = find::run(&*server.store, &args.run).await?;
-            remote::steer(server, run, args.on_a_server()).await
+            remote::steer(server, run, args.on_a_server()?).await
         }
         RunsCommand::Pause(args) => {
             let run = find::run(&*server.store, &args.run).await?;

@@ -146,6 +146,15 @@ pub enum InvalidInput {
         /// Why.
         reason: String,
     },
+    /// An image or a file of a message cannot be sent to the run's model.
+    #[error("run {run} does not hear the message: {reason}")]
+    #[diagnostic(kind = Invalid, code = "input.bad_attachment")]
+    BadAttachment {
+        /// The run.
+        run: RunId,
+        /// Why.
+        reason: String,
+    },
     /// The run is being stopped.
     #[error("run {run} is being stopped and does not accept {found}")]
     #[diagnostic(kind = Conflict, code = "input.stopping")]

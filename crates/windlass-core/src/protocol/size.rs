@@ -205,7 +205,7 @@ fn of_perception(found: &Perception) -> u64 {
 }
 
 fn of_steered(steered: &Steered) -> u64 {
-    (steered.text.len() + steered.prompt.as_ref().map_or(0, |prompt| prompt.len())) as u64
+    steered.bytes() + steered.prompt.as_ref().map_or(0, |prompt| prompt.len()) as u64
 }
 
 fn of_start(start: &RunStarted) -> u64 {

@@ -150,7 +150,7 @@ pub enum Content {
 }
 
 /// A part of a message's content.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Part {
     /// Text.
@@ -257,14 +257,18 @@ impl Content {
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Text(text) => text.len() as u64,
-            Self::Parts(parts) => parts
-                .iter()
-                .map(|part| match part {
-                    Part::Text { text } => text.len() as u64,
-                    Part::Stored(stored) => (stored.head.len() + stored.tail.len()) as u64,
-                    Part::Image(media) | Part::File(media) => media.bytes(),
-                })
-                .sum(),
+            Self::Parts(parts) => parts.iter().map(Part::bytes).sum(),
+        }
+    }
+}
+
+impl Part {
+    /// The number of bytes of its text or inline media.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Text { text } => text.len() as u64,
+            Self::Stored(stored) => (stored.head.len() + stored.tail.len()) as u64,
+            Self::Image(media) | Self::File(media) => media.bytes(),
         }
     }
 }

@@ -93,12 +93,7 @@ impl Content {
             Self::Text(_) => &[][..],
             Self::Parts(parts) => parts,
         };
-        parts.iter().filter_map(|part| match part {
-            Part::Stored(stored)
-            | Part::Image(Media { source: MediaSource::Stored(stored), .. })
-            | Part::File(Media { source: MediaSource::Stored(stored), .. }) => Some(stored),
-            Part::Text { .. } | Part::Image(_) | Part::File(_) => None,
-        })
+        parts.iter().filter_map(Part::stored)
     }
 
     /// The payloads that a model may read as text.
@@ -111,6 +106,18 @@ impl Content {
             Part::Stored(stored) => Some(stored),
             Part::Text { .. } | Part::Image(_) | Part::File(_) => None,
         })
+    }
+}
+
+impl Part {
+    /// The payload that it refers to.
+    pub fn stored(&self) -> Option<&Ref> {
+        match self {
+            Self::Stored(stored)
+            | Self::Image(Media { source: MediaSource::Stored(stored), .. })
+            | Self::File(Media { source: MediaSource::Stored(stored), .. }) => Some(stored),
+            Self::Text { .. } | Self::Image(_) | Self::File(_) => None,
+        }
     }
 }
 

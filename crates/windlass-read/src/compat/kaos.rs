@@ -149,7 +149,8 @@ impl Teller {
                 RunInput::Continue(_) | RunInput::Fork(_) => Vec::new(),
             },
             Fact::People(PeopleFact::Steered(steered)) => {
-                vec![KaosEvent::new("user_message", json!(steered.text))]
+                let content = steered.content(steered.text.clone());
+                vec![KaosEvent::new("user_message", json!(content.text()))]
             }
             Fact::Code(CodeFact::Started(started)) if started.attempt == 1 => self.called(&started.call),
             Fact::Code(CodeFact::Finished(finished)) => self.result(&finished.call, &finished.outcome),

@@ -17,7 +17,7 @@ use windlass_core::{Answer, CallId, CallOutcome, Fact, Message};
 use super::annotations;
 use super::asked;
 use super::refused;
-use super::{Calls, Cuts, count, limit, name, outcome, rejection};
+use super::{Calls, Cuts, count, limit, name, outcome, rejection, with_parts};
 use hedged::hedge;
 
 /// What the event says that the run did.
@@ -128,7 +128,12 @@ fn of_people(fact: &PeopleFact, calls: &Calls, cuts: &Cuts) -> String {
         PeopleFact::InputRequested(asked) => asked::requested(asked, calls, cuts),
         PeopleFact::InputReceived(received) => answered(received, cuts),
         PeopleFact::Steered(steered) => {
-            format!("{}: {}", kind_words(steered.kind), cuts.line(&steered.text))
+            format!(
+                "{}: {}{}",
+                kind_words(steered.kind),
+                cuts.line(&steered.text),
+                with_parts(&steered.parts)
+            )
         }
         PeopleFact::Paused(_) => "stood still".to_owned(),
         PeopleFact::MessageQueued(queued) => {

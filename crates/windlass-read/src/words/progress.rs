@@ -13,7 +13,7 @@ use super::phrases::hedged::unhedged;
 use super::refused::{self, setting_refused, tool_refused};
 use super::{
     Calls, Cuts, LINE_CHARS, changed, compaction, count, limit, name, not_compacted, outcome, rejection,
-    span, time,
+    span, time, with_parts,
 };
 
 /// A line of progress.
@@ -48,7 +48,8 @@ fn of_run(fact: &Fact, cuts: &Cuts) -> Option<Progress> {
     } else if let Fact::Run(RunFact::Adjusted(adjusted)) = fact {
         Some(adjustment(adjusted, cuts))
     } else if let Fact::People(PeopleFact::Steered(steered)) = fact {
-        Some(remark(format!("{}: {}", kind_words(steered.kind), cuts.line(&steered.text))))
+        let media = with_parts(&steered.parts);
+        Some(remark(format!("{}: {}{media}", kind_words(steered.kind), cuts.line(&steered.text))))
     } else if let Fact::People(PeopleFact::Paused(_)) = fact {
         Some(remark("paused"))
     } else if let Fact::People(PeopleFact::MessageQueued(queued)) = fact {

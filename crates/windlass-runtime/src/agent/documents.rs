@@ -44,7 +44,7 @@ pub(super) fn is_unread<'p>(agent: &Agent, mut parts: impl Iterator<Item = &'p P
 ///
 /// # Errors
 /// A file cannot be read as text, or the log failed.
-pub(super) async fn with_text(agent: &Agent, parts: &mut Vec<Part>) -> Result<(), Error> {
+pub(crate) async fn with_text(agent: &Agent, parts: &mut Vec<Part>) -> Result<(), Error> {
     let Some((model, adapter)) = first_model(agent) else { return Ok(()) };
     let mut at = 0;
     while let Some(part) = parts.get_mut(at) {
@@ -53,11 +53,7 @@ pub(super) async fn with_text(agent: &Agent, parts: &mut Vec<Part>) -> Result<()
             continue;
         }
         let Part::File(media) = part else { continue };
-        let document = read(agent, media).await.map_err(|source| UnreadPdf {
-            model: model.to_string(),
-            what: format!("the file{}", quoted(media)),
-            source,
-        })?;
+        let document = readable(agent, model, media).await?;
         let (name, pages) = (named(media), counted(document.pages));
         tracing::warn!(agent = %agent.name(), "{model} takes no PDF: {name} is sent as the text of its {pages}");
         let text = format!(
@@ -70,6 +66,29 @@ pub(super) async fn with_text(agent: &Agent, parts: &mut Vec<Part>) -> Result<()
         at += 1;
     }
     Ok(())
+}
+
+/// Checks that each PDF can become text, if the first model takes no PDF.
+///
+/// # Errors
+/// A file cannot be read as text.
+pub(super) async fn check(agent: &Agent, parts: &[Part]) -> Result<(), Error> {
+    let Some((model, adapter)) = first_model(agent) else { return Ok(()) };
+    for part in parts {
+        if let Part::File(media) = part
+            && is_pdf(part)
+            && !adapter.takes(part)
+        {
+            readable(agent, model, media).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The text of a file for a model that takes no PDF.
+async fn readable(agent: &Agent, model: &Text, media: &Media) -> Result<Document, UnreadPdf> {
+    let what = || format!("the file{}", quoted(media));
+    read(agent, media).await.map_err(|source| UnreadPdf { model: model.to_string(), what: what(), source })
 }
 
 /// The parts of a tool's result, if it has some.

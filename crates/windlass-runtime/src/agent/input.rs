@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use windlass_core::Message;
-use windlass_core::event::RunInput;
+use windlass_core::event::{RunInput, Steered};
 use windlass_core::message::{Content, Media, MediaSource, Part};
 use windlass_core::policy::Stop;
 use windlass_core::schema::check_value;
 use windlass_core::text::{from_xml, to_xml};
 
 use crate::agent::Agent;
-use crate::agent::documents::{first_model, is_pdf, is_unread, with_text};
+use crate::agent::documents::{check, first_model, is_pdf, is_unread, with_text};
 use crate::platform::error::Error;
 
 /// The root of an input in XML (acorn's default).
@@ -99,6 +99,22 @@ impl RunMessages {
         object.chain(texts).collect::<Vec<_>>().join("\n")
     }
 
+    /// The same as a message to a run that goes on.
+    pub(crate) fn steering(&self) -> Steered {
+        let pins = |message: &Message| matches!(message, Message::User { pinned: true, .. });
+        let pinned = self.pinned || self.messages.iter().any(pins);
+        // The parts of one message keep their order.
+        if let ([Message::User { content: Content::Parts(parts), .. }], None) =
+            (&*self.messages, &self.object)
+            && let Some((Part::Text { text }, others)) = parts.split_first()
+        {
+            return Steered { pinned, parts: others.to_vec(), ..Steered::from(text.clone()) };
+        }
+        let is_media = |part: &&Part| matches!(part, Part::Image(_) | Part::File(_));
+        let parts = parts(&self.messages).filter(is_media).cloned().collect();
+        Steered { pinned, parts, ..Steered::from(self.text()) }
+    }
+
     /// About how many bytes it has. An object's count as many as it has when it is written.
     pub(crate) fn bytes(&self) -> u64 {
         let object = self.object.as_ref().map_or(0, |object| bytes_of(object.values()));
@@ -155,7 +171,7 @@ pub(crate) fn take_input(agent: &Agent, input: RunMessages) -> Result<(RunInput,
     let RunMessages { messages, object, pinned } = input;
     let pin = |message: Message| if pinned { message.pinned() } else { message };
     let messages: Vec<Message> = messages.into_iter().map(pin).collect();
-    media_are_taken(agent, &messages)?;
+    are_taken(agent, parts(&messages))?;
     let object = match (object, agent.input_schema()) {
         (None, Some(_)) => Some(object_in(agent, &messages)?),
         (object, _) => object,
@@ -183,12 +199,21 @@ pub(crate) fn take_input(agent: &Agent, input: RunMessages) -> Result<(RunInput,
     Ok((messages_input(all), Value::Object(object)))
 }
 
+/// Checks before a message is sent to a run that its images and files can be sent to the agent's first model, as they are or as text.
+///
+/// # Errors
+/// The API has no place for one, or a document cannot be read.
+pub(crate) async fn check_media(agent: &Agent, parts: &[Part]) -> Result<(), Error> {
+    are_taken(agent, parts.iter())?;
+    check(agent, parts).await
+}
+
 /// Refuses an image or a file that the agent's first model cannot be sent. A fallback is told of it in a note, and so is every model of
 /// what is stored; a PDF becomes text before the run begins.
-fn media_are_taken(agent: &Agent, messages: &[Message]) -> Result<(), Error> {
+pub(crate) fn are_taken<'p>(agent: &Agent, mut parts: impl Iterator<Item = &'p Part>) -> Result<(), Error> {
     let Some((name, model)) = first_model(agent) else { return Ok(()) };
     let is_refused = |part: &Part| !is_pdf(part) && !model.takes(part);
-    let Some((what, media)) = parts(messages).find_map(|part| match part {
+    let Some((what, media)) = parts.find_map(|part| match part {
         Part::File(Media { source: MediaSource::Stored(_), .. }) => None,
         Part::Image(media) if is_refused(part) => Some(("image", media)),
         Part::File(media) if is_refused(part) => Some(("file", media)),

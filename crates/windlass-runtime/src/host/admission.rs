@@ -8,7 +8,7 @@ use windlass_core::{Fact, InputKind, Owner, RunId, SessionId, State};
 use windlass_read::load;
 
 use crate::agent::Agent;
-use crate::agent::input::{RunMessages, has_documents, take_input, with_documents};
+use crate::agent::input::{RunMessages, check_media, has_documents, take_input, with_documents};
 use crate::driver::control::{Delivery, heard, post_request};
 use crate::driver::options::DriveOptions;
 use crate::driver::requests::{START, digest_of, run_for};
@@ -199,7 +199,10 @@ async fn steer_under(
         }
         None => None,
     };
-    heard(agent, run, input.text().into(), key).await
+    let message = input.steering();
+    // What does not fit is refused at once, and not by the run's driver.
+    Box::pin(check_media(agent, &message.parts)).await?;
+    heard(agent, run, message, key).await
 }
 
 async fn queue(

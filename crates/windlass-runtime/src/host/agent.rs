@@ -12,7 +12,7 @@ use windlass_read::reports::{Replayed, replay_run};
 use windlass_read::start_of;
 
 use crate::agent::Agent;
-use crate::agent::input::{RunMessages, take_input, with_documents};
+use crate::agent::input::{RunMessages, check_media, take_input, with_documents};
 use crate::driver::control::{Delivery, answered, paused_at, post_request};
 use crate::driver::forks::ForkOptions;
 use crate::driver::options::DriveOptions;
@@ -229,9 +229,11 @@ impl Agent {
     /// the kind `steering`; [`Steered`] has the others.
     ///
     /// # Errors
-    /// The run has ended, or is being stopped.
+    /// The run has ended, or is being stopped. An image or a file cannot be sent to the agent's first model.
     pub async fn steer(&self, run: RunId, message: impl Into<Steered>) -> Result<Delivery, Error> {
-        self.post(run, InputKind::Steer(message.into())).await
+        let message = message.into();
+        Box::pin(check_media(self, &message.parts)).await?;
+        self.post(run, InputKind::Steer(message)).await
     }
 
     /// Pauses a run that any process drives, or none. Calls that are going on come to their end, and the model is not asked

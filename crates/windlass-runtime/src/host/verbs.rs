@@ -10,6 +10,7 @@ use super::keyed::{Earlier, Keyed, Verb};
 use super::requests::{Answering, Forked, Request, Taking, With, check_question, check_version};
 use super::scoped::Scoped;
 use crate::agent::Agent;
+use crate::agent::input::check_media;
 use crate::driver::control::{Delivery, check};
 use crate::driver::forks::{ForkOptions, forked_before};
 use crate::driver::options::DriveOptions;
@@ -49,10 +50,11 @@ impl Scoped {
         self.deliver(&state, what, keyed).await
     }
 
-    /// Steers a run: the message enters at the next turn.
+    /// Steers a run: the message enters at the next turn. Where the host has or can make the run's agent, an image or file that its first
+    /// model cannot be sent is refused here, else by the run's driver.
     ///
     /// # Errors
-    /// The run has ended, or has gone on since it was seen. Another request has the key.
+    /// The run has ended, or has gone on since it was seen. Another request has the key. An image or a file cannot be sent.
     pub async fn steer(
         &self,
         run: RunId,
@@ -135,6 +137,12 @@ impl Scoped {
         let log = &**self.host.log();
         let state = load(log, run).await?;
         check_version(log, &state, seen).await?;
+        if let InputKind::Steer(message) = &what
+            && !message.parts.is_empty()
+            && let Ok(agent) = self.host.registry().of_run(&state).await
+        {
+            check_media(&agent, &message.parts).await?;
+        }
         self.deliver(&state, what, keyed).await
     }
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use windlass_core::event::{PeopleFact, Steered};
 use windlass_core::message::{Content, Media, MediaSource, Part, Ref};
-use windlass_core::{Message, RunState, SessionId};
+use windlass_core::{Answer, Fact, Message, RunState, SessionId};
 use windlass_error::{Diagnostic as _, Kind};
 use windlass_models::ModelRequest;
 use windlass_runtime::{Admitted, Agent, AgentBuilder, DriveOptions, Error, Run};
-use windlass_store::{Index as _, Payloads as _, RunFilter};
+use windlass_store::{Inbox as _, Index as _, Payloads as _, RunFilter};
 use windlass_testing::{FnModel, FnTool, called, text_reply};
 
 use crate::ground::{Ground, options};
@@ -275,4 +276,89 @@ fn a_message_whose_pdf_cannot_be_read_is_refused_at_once_and_not_when_its_turn_c
     let admit = |bytes: &[u8]| ground.wait(agent.admit(question(file(bytes)), options()));
     assert_eq!(admit(b"%PDF-1.4 cut").map(|_| ()).unwrap_err().code(), "pdf.broken");
     assert!(matches!(admit(&pdf(&["Sales rose."])), Ok(Admitted::Queued { .. })));
+}
+
+/// An agent with a run that waits for a person, so that messages to its session steer that run.
+fn waiting(ground: &Ground, model: &FnModel, taken: fn(&Part) -> bool) -> Agent {
+    let pay = FnTool::new("pay", |_, _| async { Ok("paid".into()) }).spec(|spec| spec.approve = true);
+    let agent = taking_all(ground, model.clone().taking(taken)).tool(pay);
+    let agent = agent.settings(&serde_json::json!({ "while_running": "steer" })).build().unwrap();
+    let waits = run(ground, &agent, vec![Message::user("Pay.")]).unwrap();
+    assert_eq!(waits.run_state(), RunState::Suspended);
+    agent
+}
+
+fn image() -> Part {
+    let source = MediaSource::Base64("iVBORw0KGgo=".into());
+    Part::Image(Media { media_type: "image/png".into(), name: Some("plan.png".into()), source })
+}
+
+fn approve(ground: &Ground, agent: &Agent) -> Run {
+    let head = ground.wait(ground.memory.list(RunFilter::default())).unwrap().items.remove(0).run;
+    ground.wait(agent.answer(head, "q1", Answer::Approve)).unwrap();
+    ground.wait(agent.resume(head).into_future()).unwrap()
+}
+
+#[test]
+fn issue_27_images_and_documents_of_a_message_that_steers_enter_with_it() {
+    let ground = Ground::new();
+    let model = FnModel::script([called(&[("pay", "{}")]), text_reply("Seen.")]);
+    let agent = waiting(&ground, &model, |part| !matches!(part, Part::File(_)));
+    let mut said = question(file(&pdf(&["Sales rose."])));
+    let Some(Message::User { content: Content::Parts(parts), .. }) = said.first_mut() else { panic!() };
+    parts.push(image());
+    assert!(matches!(ground.wait(agent.admit(said, options())), Ok(Admitted::Steered { .. })));
+    assert_eq!(approve(&ground, &agent).text(), Some("Seen."));
+    let sent = parts_of(&model.requests()[1]);
+    let [Part::Text { text: words }, original, Part::Text { text }, drawn] = sent.as_slice() else {
+        panic!("{sent:?}")
+    };
+    assert!(words.contains("Sum it up.") && text.ends_with("Sales rose."), "{sent:?}");
+    assert!(stored(original).bytes > 0);
+    assert_eq!(*drawn, image());
+}
+
+#[test]
+fn issue_27_a_message_that_steers_with_what_the_model_cannot_be_sent_is_refused_at_once() {
+    let ground = Ground::new();
+    let model = FnModel::script([called(&[("pay", "{}")]), text_reply("done")]);
+    let agent = waiting(&ground, &model, |part| matches!(part, Part::Text { .. }));
+    let head = ground.wait(ground.memory.list(RunFilter::default())).unwrap().items.remove(0).run;
+    for (part, code) in [(image(), "run.media_not_taken"), (file(b"%PDF-1.4 cut"), "pdf.broken")] {
+        let admitted = ground.wait(agent.admit(question(part.clone()), options()));
+        assert_eq!(admitted.map(|_| ()).unwrap_err().code(), code);
+        let said = Steered::from("Look at this.").with_parts(vec![part]);
+        assert_eq!(ground.wait(agent.steer(head, said)).map(|_| ()).unwrap_err().code(), code);
+    }
+    assert!(ground.wait(ground.memory.inbox(head, None)).unwrap().is_empty());
+    assert_eq!(approve(&ground, &agent).text(), Some("done"));
+}
+
+/// A sender that does not know the agent.
+#[test]
+fn issue_27_a_driver_refuses_what_its_model_cannot_be_sent_and_says_so_to_the_sender() {
+    for part in [image(), file(b"%PDF-1.4 cut")] {
+        let ground = Ground::new();
+        let model = FnModel::script([called(&[("look", "{}")]), text_reply("done")]);
+        let look = crate::scenarios::slow_tool(&ground, "look", 50);
+        let agent = agent(&ground, &model).tool(look).build().unwrap();
+        let prepared = ground.wait(agent.prepare("Go.", options())).unwrap();
+        let handle = prepared.handle();
+        let said = Steered::from("Look at this.").with_parts(vec![part]);
+        let (run, sent) = ground.wait(futures_util::future::join(prepared.drive(), handle.steer(said)));
+        assert_eq!(sent.unwrap_err().code(), "input.bad_attachment");
+        assert_eq!(run.unwrap().text(), Some("done"), "the run goes on");
+    }
+}
+
+#[test]
+fn issue_27_a_pinned_input_that_steers_is_pinned() {
+    let ground = Ground::new();
+    let model = FnModel::script([called(&[("pay", "{}")]), text_reply("done")]);
+    let agent = waiting(&ground, &model, |_| true);
+    let said = windlass_runtime::RunMessages::from(question(image())).pinned();
+    assert!(matches!(ground.wait(agent.admit(said, options())), Ok(Admitted::Steered { .. })));
+    let run = approve(&ground, &agent);
+    let pinned = |fact: &Fact| matches!(fact, Fact::People(PeopleFact::Steered(said)) if said.pinned);
+    assert!(ground.facts(run.id()).iter().any(pinned));
 }

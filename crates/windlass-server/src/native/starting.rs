@@ -41,7 +41,7 @@ pub(super) fn input(input: Input) -> Result<RunMessages, Error> {
     }
 }
 
-fn part(part: InputPart) -> Result<Part, Error> {
+pub(super) fn part(part: InputPart) -> Result<Part, Error> {
     Ok(match part {
         InputPart::Text { text } => Part::Text { text: text.into() },
         InputPart::Image { media_type, name, source } => Part::Image(media(media_type, name, source)?),

@@ -17,7 +17,7 @@ use windlass_store::{RunSummary, StoreError};
 
 use super::agents::named;
 use super::forms::{OfRun, seen};
-use super::starting::{answered, check_wait, session_fault};
+use super::starting::{answered, check_wait, part, session_fault};
 use crate::error::Error;
 use crate::http::reply::{Json, Made};
 use crate::http::route::{Call, Nothing};
@@ -73,14 +73,15 @@ pub(super) async fn answer(call: Call<OfRun, Nothing, AnswerQuestion>) -> Result
 
 pub(super) async fn steer(call: Call<OfRun, Nothing, SteerRun>) -> Result<Json<Taken>, Error> {
     let line = seen(&call, call.path.run).await?;
-    let SteerRun { message, kind, pin, seen } = &call.body;
+    let SteerRun { message, parts, kind, pin, seen } = &call.body;
     if message.is_empty() {
         return Err(Error::Value { what: "message", fault: "it is empty".to_owned() });
     }
     if *kind == SteerKind::Objective {
         return Err(Error::Objective);
     }
-    let message = Steered { pinned: *pin, ..Steered::new(*kind, message.as_str()) };
+    let parts = parts.iter().cloned().map(part).collect::<Result<_, _>>()?;
+    let message = Steered { pinned: *pin, parts, ..Steered::new(*kind, message.as_str()) };
     let request = request(&call, *seen)?;
     let delivery = call.caller.host(&call.server).steer(line.run, message, request).await?;
     taken(&call, line.run, delivered(&delivery)).await

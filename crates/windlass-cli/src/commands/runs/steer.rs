@@ -9,8 +9,10 @@ use windlass_runtime::host::Request;
 
 use super::{find, word};
 use crate::agents::client;
+use crate::attachments::AttachArgs;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
+use crate::input::sent;
 use crate::out;
 
 const HELP: &str = "\
@@ -21,6 +23,7 @@ next turn on. Options stand before RUN.
 Examples:
   windlass runs steer last also in French
   windlass runs steer --kind correction last the year is 2025
+  windlass runs steer -a plan.png last this is the plan
   windlass runs steer --kind objective last write the tests first";
 
 #[derive(Debug, Args)]
@@ -35,15 +38,16 @@ pub(super) struct SteerArgs {
     /// The kind of the message
     #[arg(long, value_name = "KIND", default_value = SteerKind::Steering.name(), value_parser = kinds())]
     pub(super) kind: SteerKind,
-    /// Keep the message through every compaction of the conversation
-    #[arg(long)]
-    pub(super) pin: bool,
+    #[command(flatten)]
+    pub(super) attach: AttachArgs,
 }
 
 impl SteerArgs {
     /// The request for a server.
-    pub(super) fn on_a_server(&self) -> SteerRun {
-        SteerRun { message: self.text.join(" "), kind: self.kind, pin: self.pin, seen: None }
+    pub(super) fn on_a_server(&self) -> Result<SteerRun, Failure> {
+        let parts = self.attach.read()?.into_iter().filter_map(sent).collect();
+        let (kind, pin) = (self.kind, self.attach.pin);
+        Ok(SteerRun { message: self.text.join(" "), parts, kind, pin, seen: None })
     }
 }
 
@@ -73,7 +77,8 @@ pub(super) struct PauseArgs {
 
 pub(super) async fn run(args: SteerArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let (log, run) = find::open_log(log_args, &args.run).await?;
-    let message = Steered { pinned: args.pin, ..Steered::new(args.kind, args.text.join(" ")) };
+    let (parts, pinned) = (args.attach.read()?, args.attach.pin);
+    let message = Steered { pinned, parts, ..Steered::new(args.kind, args.text.join(" ")) };
     match client(&log).steer(run, message, Request::default()).await? {
         Delivery::Driven(_) | Delivery::Taken => out::note("the message enters at the run's next turn"),
         Delivery::Waiting => out::note(format_args!(

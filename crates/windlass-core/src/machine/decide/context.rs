@@ -8,6 +8,7 @@ use crate::policy::values::Hooks;
 use crate::protocol::fact::context::{
     Compacted, CompactionSkipped, ContextMeasured, ContextWarned, NotCompacted,
 };
+use crate::protocol::fact::interrupts::Steered;
 use crate::protocol::fact::turns::{TurnCompleted, TurnStarted};
 use crate::state::context::{Covers, Sent, Skip, Warning, result_handle};
 use crate::state::model_calls::ModelCall;
@@ -167,7 +168,7 @@ impl Decision {
     }
 
     fn steering_bytes(&self) -> u64 {
-        self.state.conversation.steering().iter().map(|message| message.text.len() as u64).sum()
+        self.state.conversation.steering().iter().map(Steered::bytes).sum()
     }
 
     /// Records an estimate that the provider's count differs from by more than a tenth, where a budget depends on it.

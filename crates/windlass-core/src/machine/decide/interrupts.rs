@@ -35,8 +35,8 @@ impl Decision {
     pub(crate) fn queue_unheard(&mut self) {
         for steered in self.state.conversation.steering().to_vec() {
             let Some(run) = steered.run else { continue };
-            let message = Message::user(steered.text);
-            let message = if steered.pinned { message.pinned() } else { message };
+            let content = steered.content(steered.text.clone());
+            let message = Message::User { content, pinned: steered.pinned };
             self.record(MessageQueued { run, request_digest: None, messages: vec![Arc::new(message)] });
         }
     }

@@ -75,8 +75,9 @@ impl State {
                 self.setup.pursue(&steered);
             }
             let text = self.setup.policy().wording.texts.steering(steered.kind, &steered.text);
-            let heard = Message::User { content: Content::Text(text), pinned: steered.pinned };
-            self.conversation.push(Arc::new(heard));
+            let content = steered.content(text);
+            self.keep_stored(&content);
+            self.conversation.push(Arc::new(Message::User { content, pinned: steered.pinned }));
         }
     }
 

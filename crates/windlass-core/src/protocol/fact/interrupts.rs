@@ -4,13 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::fact::turns::TurnStarted;
 use crate::vocabulary::ids::{RunId, Text};
-use crate::vocabulary::message::SteerKind;
+use crate::vocabulary::message::{Content, Part, SteerKind};
 
 /// See [`PeopleFact::Steered`](super::PeopleFact::Steered). It is also what one says: a text is a message of the kind `steering`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steered {
     /// The message.
     pub text: Text,
+    /// What goes with it: images, files and further texts, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// Its kind: how it is worded for the model, and what else follows from it.
     #[serde(default, skip_serializing_if = "SteerKind::is_default")]
     pub kind: SteerKind,
@@ -74,7 +77,27 @@ impl std::fmt::Display for AnsweredBy {
 impl Steered {
     /// A message of that kind.
     pub fn new(kind: SteerKind, text: impl Into<Text>) -> Self {
-        Self { text: text.into(), kind, pinned: false, prompt: None, run: None }
+        Self { text: text.into(), parts: Vec::new(), kind, pinned: false, prompt: None, run: None }
+    }
+
+    /// The same with images and files behind the text.
+    #[must_use]
+    pub fn with_parts(self, parts: Vec<Part>) -> Self {
+        Self { parts, ..self }
+    }
+
+    /// Its content in these words: they, and its parts behind them.
+    pub fn content(&self, words: Text) -> Content {
+        if self.parts.is_empty() {
+            return Content::Text(words);
+        }
+        let words = std::iter::once(Part::Text { text: words });
+        Content::Parts(words.chain(self.parts.iter().cloned()).collect())
+    }
+
+    /// The number of bytes of its text, images and files.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.text.len() as u64 + self.parts.iter().map(Part::bytes).sum::<u64>()
     }
 
     /// The same, pinned: no compaction may remove it.

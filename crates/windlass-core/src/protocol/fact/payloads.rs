@@ -4,10 +4,10 @@ use crate::protocol::fact::context::Compacted;
 use crate::protocol::fact::fork::MadeCall;
 use crate::protocol::fact::run::RunInput;
 use crate::protocol::fact::{
-    CallFact, CodeFact, ContextFact, DelegationFact, Fact, HistoryEdited, ModelFact, RunFact,
+    CallFact, CodeFact, ContextFact, DelegationFact, Fact, HistoryEdited, ModelFact, PeopleFact, RunFact,
 };
 use crate::vocabulary::ids::CallId;
-use crate::vocabulary::message::Content;
+use crate::vocabulary::message::{Content, Part};
 use crate::vocabulary::outcome::CallOutcome;
 use crate::vocabulary::payload::Ref;
 
@@ -28,6 +28,9 @@ impl Fact {
     /// The payloads that this fact refers to: a log keeps them as long as it keeps the fact.
     pub fn refs(&self) -> Vec<&Ref> {
         let mut refs: Vec<&Ref> = self.agent_files().into_iter().collect();
+        if let Self::People(PeopleFact::Steered(steered)) = self {
+            refs.extend(steered.parts.iter().filter_map(Part::stored));
+        }
         let contents: Vec<&Content> = if let Self::Run(RunFact::Started(start)) = self {
             match &start.input {
                 RunInput::Messages(messages) => {
