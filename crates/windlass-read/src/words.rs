@@ -50,7 +50,7 @@ pub fn cut(text: &str, chars: usize) -> String {
     short
 }
 
-/// What goes with a text: ` [plan.png: image/png]` or ` [text: 12 bytes]` each.
+/// The parts that go with a text: ` [plan.png: image/png]` or ` [text: 12 bytes]` each.
 fn with_parts(parts: &[Part]) -> String {
     let words = parts.iter().map(|part| match part {
         Part::Image(media) | Part::File(media) => {

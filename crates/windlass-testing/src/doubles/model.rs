@@ -20,7 +20,7 @@ use crate::runner::UNNAMED;
 use crate::script::{Script, Timed};
 use crate::sim::{SimEnvironment, yield_now};
 
-/// What looks at requests.
+/// The function that is shown each request.
 static SEEN: OnceLock<fn(&ModelRequest)> = OnceLock::new();
 
 /// From here on in this process, `seen` is called with each request that a scripted model is sent. The first call counts.

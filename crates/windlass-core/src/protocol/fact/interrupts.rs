@@ -11,7 +11,7 @@ use crate::vocabulary::message::{Content, Part, SteerKind};
 pub struct Steered {
     /// The message.
     pub text: Text,
-    /// What goes with it: images, files and further texts, in their order.
+    /// Images, files and further texts that go with it, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
     /// Its kind: how it is worded for the model, and what else follows from it.
