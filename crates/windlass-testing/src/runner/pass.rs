@@ -6,7 +6,6 @@ use std::sync::Arc;
 use futures_util::{FutureExt, future::join};
 use serde_json::Value;
 use windlass_core::event::{PeopleFact, QuestionKind, RunFact, SteerKind, Steered};
-use windlass_core::message::{Content, Part};
 use windlass_core::{Answer, Event, Fact, InputKind, Message, QuestionId, RunId, SessionId, State};
 use windlass_read::{load, load_until};
 use windlass_runtime::{
@@ -287,14 +286,9 @@ impl Stage<'_> {
         script.steer = later;
         for steer in now {
             match steer.what {
-                Interrupt::Say(Steered { text, mut parts, kind: SteerKind::Steering, pinned, .. }) => {
-                    let content = if parts.is_empty() {
-                        Content::Text(text)
-                    } else {
-                        parts.insert(0, Part::Text { text });
-                        Content::Parts(parts)
-                    };
-                    messages.push(Message::User { content, pinned });
+                Interrupt::Say(said @ Steered { kind: SteerKind::Steering, .. }) => {
+                    let content = said.content(said.text.clone());
+                    messages.push(Message::User { content, pinned: said.pinned });
                 }
                 Interrupt::Say(_) | Interrupt::Pause(_) | Interrupt::Abort(_) => {
                     return Err(format!("before model call {first} no run goes on that could hear this"));
