@@ -286,9 +286,9 @@ impl Stage<'_> {
         script.steer = later;
         for steer in now {
             match steer.what {
-                Interrupt::Say(said @ Steered { kind: SteerKind::Steering, .. }) => {
-                    let content = said.content(said.text.clone());
-                    messages.push(Message::User { content, pinned: said.pinned });
+                Interrupt::Say(message @ Steered { kind: SteerKind::Steering, .. }) => {
+                    let content = message.content(message.text.clone());
+                    messages.push(Message::User { content, pinned: message.pinned });
                 }
                 Interrupt::Say(_) | Interrupt::Pause(_) | Interrupt::Abort(_) => {
                     return Err(format!("before model call {first} no run goes on that could hear this"));
