@@ -19,10 +19,10 @@ use std::time::Duration;
 use windlass_core::secret::mask;
 
 pub(crate) use closing::{UNREAD, Unwritten, close, hurry};
+use windlass_core::text::{in_json, on_one_line, plain};
 pub(crate) use printer::{Stream, left_out, never_wait};
 use printer::{Weight, framed, is_live, printer};
 pub(crate) use waiting::{Prompting, calm, can_wait, is_calm, is_prompting, waiting};
-use windlass_read::words::plain::{in_json, on_one_line, plain};
 
 /// Time to wait for a panic's message to be written: a tenth of a second.
 const PANIC_WAIT: Duration = Duration::from_millis(100);

@@ -228,6 +228,7 @@ pub mod text {
     pub use crate::codec::fenced::{fenced_message, fenced_prompt};
     pub use crate::vocabulary::amount::estimated_tokens;
     pub use crate::vocabulary::reply::AnswerForm;
+    pub use windlass_text::display::plain::{in_json, on_one_line, plain};
     pub use windlass_text::display::unseen::is_unseen;
     pub use windlass_text::display::{display_args, display_name, display_value};
     pub use windlass_text::find::glob::covers;

@@ -15,7 +15,6 @@ mod calls;
 mod cuts;
 pub mod differences;
 mod phrases;
-pub mod plain;
 pub mod progress;
 pub mod receipts;
 pub mod refused;
@@ -26,11 +25,11 @@ use windlass_core::event::{DeniedBy, LimitReached, Rejection, RunInput, RunStart
 use windlass_core::message::{Content, Media, MediaSource, Part};
 use windlass_core::model::Usage;
 use windlass_core::policy::LimitKind;
+use windlass_core::text::plain;
 
 pub use calls::Calls;
 pub use cuts::Cuts;
 pub use phrases::{changed, compaction, kind_of, not_compacted, phrase};
-use plain::plain;
 
 /// The limits on what model calls use: a call in progress may go beyond them.
 const METERED: [LimitKind; 4] =

@@ -1,6 +1,7 @@
 //! Values as people see them in questions: what will be used, in one line, bounded, and so that no two values that
 //! differ look the same unless something is visibly left out.
 
+pub mod plain;
 pub mod unseen;
 
 use std::fmt::Write as _;

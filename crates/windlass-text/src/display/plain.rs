@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use windlass_core::text::is_unseen;
+use crate::display::unseen::is_unseen;
 
 /// The text with each character that could steer the terminal or reorder a line written as an escape (`\u{1b}`).
 /// Line ends and tabs stay; a carriage return goes from the end of a line.
