@@ -29,6 +29,7 @@ const ROOMS: &[(&str, u8)] = &[
     ("windlass-http", 2),
     ("windlass-schema", 2),
     ("windlass-code", 2),
+    ("windlass-terminal", 2),
     ("windlass-core", 3),
     ("windlass-models", 4),
     ("windlass-tools", 4),

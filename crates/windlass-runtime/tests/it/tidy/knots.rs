@@ -33,6 +33,7 @@ const LIMITS: &[(&str, usize, usize, usize)] = &[
     ("windlass-server", 1, 1, 5),
     ("windlass-store", 2, 1, 14),
     ("windlass-testing", 2, 2, 13),
+    ("windlass-terminal", 1, 1, 4),
     ("windlass-text", 2, 1, 7),
     ("windlass-threads", 0, 0, 0),
     ("windlass-tools", 2, 1, 16),
