@@ -1,6 +1,7 @@
 //! From an agent file, or from a run, to an agent that can act.
 
 mod missing;
+mod starting;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::home;
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides::{self, Overrides};
-use crate::starting::watched;
+pub(crate) use starting::watched;
 
 pub(crate) use missing::{Again, changed, unknown};
 

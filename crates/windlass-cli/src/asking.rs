@@ -3,14 +3,16 @@
 pub(crate) mod answers;
 mod changes;
 mod editor;
+mod framed;
 mod page;
 mod roots;
 mod subject;
 mod typed;
 
+use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, Notify};
@@ -20,6 +22,7 @@ use windlass_core::{Answer, State};
 use windlass_runtime::People;
 use windlass_store::Log;
 
+use crate::face::{Act, Face};
 use crate::out::{self, Stream, Style};
 use crate::stdin::{self, Stdin};
 use crate::view::asked::Standing;
@@ -45,8 +48,12 @@ pub(crate) fn leave_prompt() -> bool {
 #[derive(Debug)]
 pub(crate) struct Terminal {
     stdin: Mutex<Stdin>,
+    /// The face of the conversation, which has the keys.
+    face: Option<Face>,
     /// A question is waiting: a listener must release the terminal.
     wanted: Notify,
+    /// Messages that wait for the end of the turn.
+    queued: std::sync::Mutex<VecDeque<String>>,
     left: AtomicBool,
     /// Whether the user wants to leave the conversation, too.
     quits: AtomicBool,
@@ -78,11 +85,32 @@ struct Put<'q> {
 impl Terminal {
     /// The terminal, if it is interactive.
     pub(crate) fn open(place: Place) -> Option<Arc<Self>> {
+        Self::within(place, None)
+    }
+
+    /// The same, within the face of a conversation.
+    pub(crate) fn within(place: Place, face: Option<Face>) -> Option<Arc<Self>> {
         stdin::somebody().then(|| {
             let (stdin, wanted) = (Mutex::new(Stdin::new()), Notify::new());
             let (left, quits) = (AtomicBool::new(false), AtomicBool::new(false));
-            Arc::new(Self { stdin, wanted, left, quits, place })
+            let queued = std::sync::Mutex::default();
+            Arc::new(Self { stdin, face, wanted, queued, left, quits, place })
         })
+    }
+
+    /// A message waits for the end of the turn.
+    pub(crate) fn queue(&self, text: &str) {
+        self.queued.lock().unwrap_or_else(PoisonError::into_inner).push_back(text.to_owned());
+    }
+
+    /// Takes the next message that waited.
+    pub(crate) fn take_queued(&self) -> Option<String> {
+        self.queued.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// The person leaves the conversation.
+    pub(crate) fn quit(&self) {
+        self.quits.store(true, Ordering::Relaxed);
     }
 
     /// Resets the state after the user left a question open: the next run may ask again.
@@ -97,6 +125,12 @@ impl Terminal {
 
     /// The next line typed while no question is asked; `None` at the end of input. Cancel-safe.
     pub(crate) async fn overheard(&self) -> Option<String> {
+        if let Some(face) = &self.face {
+            return match face.next().await {
+                Act::Sent(text) => Some(text),
+                Act::End => Some("/quit".to_owned()),
+            };
+        }
         loop {
             let mut stdin = self.stdin.lock().await;
             tokio::select! {
@@ -124,8 +158,12 @@ impl Terminal {
             Put { question, subject, place: place_of(state, question), choices: String::new(), draft: None };
         let frame = out::Prompting::begin();
         let standing = Standing::begin(&question.id);
-        frame.show(|| self.show(&mut put, false));
-        let answer = self.answer(&mut put, &mut stdin, &frame).await;
+        let answer = if let Some(face) = &self.face {
+            self.put_in(face, &mut put).await
+        } else {
+            frame.show(|| self.show(&mut put, false));
+            self.answer(&mut put, &mut stdin, &frame).await
+        };
         standing.over();
         if answer.is_none() {
             self.left.store(true, Ordering::Relaxed);
@@ -157,7 +195,7 @@ impl Terminal {
                 },
                 Typed::Later => break,
                 Typed::Quit => {
-                    self.quits.store(true, Ordering::Relaxed);
+                    self.quit();
                     break;
                 }
             }
@@ -170,6 +208,15 @@ impl Terminal {
             // As above: stdout has no reader.
             let _unseen = out::answer("\n");
         }
+        let rendered = self.rendered(put, whole);
+        let head: Vec<(Style, &str)> = rendered.head.iter().map(|(style, text)| (*style, &**text)).collect();
+        out::say_styled(&head);
+        rendered.body.iter().for_each(|(style, line)| out::say_styled(&[(*style, line)]));
+        out::say_styled(&[(Style::Dim, &put.choices)]);
+    }
+
+    /// The question and what it is about.
+    fn rendered(&self, put: &mut Put<'_>, whole: bool) -> Rendered {
         let question = put.question;
         let approved = put.subject.as_ref().filter(|_| question.kind == QuestionKind::Approval);
         let apart = approved.and_then(|subject| Some((subject, subject.lead(&question.text)?)));
@@ -179,22 +226,31 @@ impl Terminal {
             put.place.iter().cloned().chain(asks.map(|agent| format!("`{agent}` asks"))).collect();
         let from = if from.is_empty() { String::new() } else { format!(" ({})", from.join(", ")) };
         // The question says what is to run, wherever it comes from: its call may be one of an agent below.
-        let parts =
-            [(Style::Bold, id), (Style::Dim, &from), (Style::Plain, ": "), (Style::Plain, text.trim_end())];
-        out::say_styled(&parts);
-        let mut cut = false;
+        let head = vec![
+            (Style::Bold, id.to_owned()),
+            (Style::Dim, from),
+            (Style::Plain, ": ".to_owned()),
+            (Style::Plain, text.trim_end().to_owned()),
+        ];
+        let (mut cut, mut body) = (false, Vec::new());
         if let Some((subject, _)) = apart {
             let write = changes::written(subject, self.place.roots.of_call(subject));
             let page = Page::of(&subject.args, write.as_ref(), whole);
-            page.show();
             cut = page.is_cut();
+            body = page.into_lines();
         }
         for (place, suggestion) in (1..).zip(&question.suggestions) {
-            out::say(format_args!("  {place}. {suggestion}"));
+            body.push((Style::Plain, format!("  {place}. {suggestion}")));
         }
         put.choices = typed::choices(question.kind, cut, self.place.chat);
-        out::say_styled(&[(Style::Dim, &put.choices)]);
+        Rendered { head, body }
     }
+}
+
+/// A question and what it is about.
+struct Rendered {
+    head: Vec<(Style, String)>,
+    body: Vec<(Style, String)>,
 }
 
 impl Put<'_> {

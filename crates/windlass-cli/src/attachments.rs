@@ -31,6 +31,11 @@ pub(crate) struct AttachArgs {
 }
 
 impl AttachArgs {
+    /// These files.
+    pub(crate) fn of(files: Vec<PathBuf>) -> Self {
+        Self { files, pin: false }
+    }
+
     /// Reads the files, each as one part of a message.
     pub(crate) fn read(&self) -> Result<Vec<Part>, Failure> {
         if self.files.len() > MAX_FILES {

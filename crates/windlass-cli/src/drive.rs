@@ -1,10 +1,12 @@
 //! Drives a run in the foreground and reports its end.
 
+mod listening;
+
 use std::cell::Cell;
 use std::path::Path;
 use std::pin::pin;
 
-use futures_util::future::{Either, select};
+use futures_util::future::select;
 use windlass_core::event::{FailKind, LimitReached};
 use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_core::policy::LimitKind;
@@ -17,7 +19,7 @@ use windlass_runtime::{Run, RunHandle, Updates};
 
 use crate::agents::now;
 use crate::asking::answers;
-use crate::asking::{Terminal, leave_prompt};
+use crate::asking::leave_prompt;
 use crate::assistant;
 use crate::failure::{Exit, Failure};
 use crate::home::quoted;
@@ -25,6 +27,7 @@ use crate::interrupts::{Interrupt, Interrupts};
 use crate::out::{self, Stream};
 use crate::view::{View, exit_of};
 use crate::waiting::Withdrawn;
+pub(crate) use listening::{Listening, drive_and_listen};
 
 /// The arguments needed to suggest a command that continues a run.
 #[derive(Clone, Debug, Default)]
@@ -135,39 +138,6 @@ fn unread(run: RunId, words: &Words, exit: Exit) -> Failure {
     out::hurry();
     Failure::note(exit, format!("run {run} has ended, but its output was not read to the end"))
         .hint(format!("`windlass runs show{} {run}` shows all of it", words.log))
-}
-
-/// As [`drive`]; what is typed meanwhile steers the run.
-pub(crate) async fn drive_and_listen(
-    live: LiveRun,
-    view: &mut View,
-    interrupts: &mut Interrupts,
-    words: &Words,
-    terminal: &Terminal,
-) -> Result<Run, Failure> {
-    let handle = live.handle().clone();
-    let listen = pin!(async {
-        while let Some(line) = terminal.overheard().await {
-            let text = line.trim();
-            let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-            let sent = match (word, rest.trim()) {
-                ("", _) | ("/steer", "") => Ok(()),
-                ("/pause", "") => handle.pause(None).await,
-                ("/pause", reason) => handle.pause(Some(reason.into())).await,
-                ("/steer", rest) => handle.steer(rest).await,
-                _ => handle.steer(text).await,
-            };
-            if let Err(error) = sent {
-                Failure::from(error).show();
-            }
-        }
-        std::future::pending::<()>().await;
-    });
-    match select(pin!(drive(live, view, interrupts, words)), listen).await {
-        Either::Left((run, _)) => run,
-        // It never ends by itself.
-        Either::Right(((), _)) => Err(Failure::new(Exit::Internal, "the terminal was closed")),
-    }
 }
 
 /// Cancels or detaches at the first signal, ends at the second.

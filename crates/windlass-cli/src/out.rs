@@ -6,7 +6,9 @@
 #![expect(clippy::disallowed_methods, reason = "this is the module that the ban points to")]
 
 mod closing;
+pub(crate) mod frames;
 mod printer;
+mod sink;
 mod waiting;
 
 use std::borrow::Cow;
@@ -17,9 +19,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use windlass_core::secret::mask;
+use windlass_core::text::{in_json, on_one_line, plain};
 
 pub(crate) use closing::{UNREAD, Unwritten, close, hurry};
-use windlass_core::text::{in_json, on_one_line, plain};
 pub(crate) use printer::{Stream, left_out, never_wait};
 use printer::{Weight, framed, is_live, printer};
 pub(crate) use waiting::{Prompting, calm, can_wait, is_calm, is_prompting, waiting};
@@ -75,7 +77,8 @@ pub(crate) fn note_styled(parts: &[(Style, &str)]) {
     // Where both streams are one, who shows a run has waited for room.
     let spare = is_live() && !printer.is_shared();
     let weight = if spare { Weight::Spare } else { Weight::Whole };
-    let _unread = printer.put(Stream::Err, styled(parts).as_bytes(), weight);
+    let text = if frames::is_drawn() { frames::wrapped_note(parts) } else { styled(parts) };
+    let _unread = printer.put(Stream::Err, text.as_bytes(), weight);
 }
 
 /// A line on stderr that is never left out: what went wrong, what is asked.
@@ -88,15 +91,28 @@ pub(crate) fn say_styled(parts: &[(Style, &str)]) {
     let _unread = whole(Stream::Err, &styled(parts));
 }
 
+/// Rows with their styles, above the tail of a conversation.
+pub(crate) fn finished(rows: &[windlass_terminal::Line<'_>]) {
+    if !rows.is_empty() {
+        let text: String =
+            rows.iter().map(|row| windlass_terminal::rows::encoded(row, colours()) + "\n").collect();
+        let _unseen = whole(Stream::Err, &text);
+    }
+}
+
 /// Text on stderr without a line end: the user's input follows.
 pub(crate) fn prompt(text: &str) {
     let _unseen = whole(Stream::Err, &plain(text));
 }
 
-/// Takes back what a line editor has asked of the terminal that was left at its prompt: pastes come as keys and changes show at
-/// once again, and its line is over.
-pub(crate) fn leave_editor() {
-    let _unseen = whole(Stream::Out, "\x1b[?2026l\x1b[?2004l\n");
+/// Puts base64 text on the terminal's clipboard (xterm: OSC 52).
+pub(crate) fn clipboard(base64: &str) {
+    printer().control(&format!("\x1b]52;c;{base64}\x07"));
+}
+
+/// A sequence for the terminal itself. It shows nothing.
+pub(crate) fn control(sequence: &'static str) {
+    printer().control(sequence);
 }
 
 /// Leaves the second screen that an editor may have been on when it was killed.
@@ -188,6 +204,20 @@ pub(crate) enum Style {
 }
 
 impl Style {
+    /// The same on a row.
+    pub(crate) fn on_row(self) -> windlass_terminal::Style {
+        use windlass_terminal::{Color, Modifier, Style};
+        let plain = Style::new();
+        match self {
+            Self::Plain => plain,
+            Self::Dim => plain.add_modifier(Modifier::DIM),
+            Self::Bold => plain.add_modifier(Modifier::BOLD),
+            Self::Error | Self::Removed => plain.fg(Color::Red),
+            Self::Hint => plain.fg(Color::Cyan),
+            Self::Added => plain.fg(Color::Green),
+        }
+    }
+
     fn code(self) -> Option<&'static str> {
         match self {
             Self::Plain => None,

@@ -9,8 +9,10 @@ pub(crate) mod warnings;
 
 use std::future::Future;
 use std::io;
+use std::pin::pin;
 
 use clap::Args;
+use futures_util::future::{Either, select};
 use windlass_core::{Event, Message, State, Status};
 use windlass_read::numbered;
 use windlass_read::words::receipts;
@@ -19,18 +21,26 @@ use windlass_runtime::{Environment as _, Run, SystemEnvironment, Update};
 use windlass_store::Store;
 use windlass_tools::ToolWarning;
 
+use crate::face::{Delegates, Face};
 use crate::failure::{Exit, Failure};
 use crate::out;
 use crate::waiting::with_progress;
 
 pub(crate) use plain::{Detail, Plain};
 
+/// Time between two looks at what a run waits for, where a face shows it.
+const WAIT_MS: u64 = 250;
+
 /// Output options of a run.
 #[derive(Clone, Copy, Debug, Default, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct ViewArgs {
     /// One JSON object an event or update on stdout
     #[arg(long)]
     pub(crate) json: bool,
+    /// Lines one after another, without anything that is drawn again: for screen readers, and terminals that are recorded
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// No progress on stderr, only the answer and errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -42,7 +52,7 @@ pub(crate) struct ViewArgs {
 impl ViewArgs {
     /// No progress is shown from here on, if these options say so.
     pub(crate) fn calm(self) {
-        out::calm(self.json || self.quiet);
+        out::calm(self.json || self.quiet || self.plain);
     }
 
     fn detail(self) -> Detail {
@@ -75,6 +85,16 @@ impl View {
     pub(crate) fn logged(mut self, words: &str) -> Self {
         if let Self::Plain(plain) = &mut self {
             words.clone_into(&mut plain.log_words);
+        }
+        self
+    }
+
+    /// The run is shown within the face of a conversation.
+    pub(crate) fn within(mut self, face: Option<&Face>, delegates: Option<Delegates>) -> Self {
+        if let Self::Plain(plain) = &mut self {
+            plain.face = face.cloned();
+            plain.paper.face = face.cloned();
+            plain.delegates = delegates;
         }
         self
     }
@@ -175,6 +195,11 @@ impl View {
     /// Awaits more of the run, and shows at a terminal what the run waits for.
     pub(crate) async fn waiting<T>(&self, work: impl Future<Output = T>) -> T {
         let environment = SystemEnvironment;
+        if let Self::Plain(plain) = self
+            && let Some(face) = &plain.face
+        {
+            return with_face(&environment, face, &plain.waits, work).await;
+        }
         let wait = || if let Self::Plain(plain) = self { plain.waits.now(environment.now()) } else { None };
         with_progress(&environment, wait, work).await
     }
@@ -219,6 +244,24 @@ impl View {
     }
 }
 
+/// Awaits the work, and lets the face show what is waited for meanwhile.
+async fn with_face<T>(
+    environment: &SystemEnvironment,
+    face: &Face,
+    waits: &waits::Waits,
+    work: impl Future<Output = T>,
+) -> T {
+    let mut work = pin!(work);
+    loop {
+        let now = environment.now();
+        face.waits(waits.now(now).map(|wait| (wait.what, wait.since)));
+        match select(work.as_mut(), environment.sleep_until(now + WAIT_MS)).await {
+            Either::Left((done, _)) => return done,
+            Either::Right(((), _)) => {}
+        }
+    }
+}
+
 /// The exit code of an end.
 pub(crate) fn exit_of(status: Status) -> Exit {
     match status {
@@ -235,11 +278,15 @@ pub(crate) fn exit_of(status: Status) -> Exit {
 #[derive(Debug, Default)]
 struct Paper {
     broken: Option<io::Error>,
+    /// The face of the conversation, which shows the text itself.
+    face: Option<Face>,
 }
 
 impl Paper {
     fn piece(&mut self, text: &str) {
-        if self.broken.is_none() {
+        if let Some(face) = &self.face {
+            face.text(text);
+        } else if self.broken.is_none() {
             self.broken = out::answer(text).err();
         }
     }

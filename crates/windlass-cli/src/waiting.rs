@@ -65,9 +65,18 @@ async fn ticking<T>(
 /// The line at that time. `None`: the wait is too short to be worth a word.
 fn line(wait: &Wait, now: Millis) -> Option<String> {
     let elapsed = now.saturating_sub(wait.since);
-    let picture = usize::try_from(now / TICK_MS).unwrap_or(0) % SPINNER.len();
-    let spinner = SPINNER.get(picture).filter(|_| elapsed >= QUIET_MS)?;
+    if elapsed < QUIET_MS {
+        return None;
+    }
+    let spinner = picture(now, true);
     Some(format!("{spinner} waiting for {}: {} s", wait.what, elapsed / 1_000))
+}
+
+/// The spinner's picture at that time.
+pub(crate) fn picture(now: Millis, unicode: bool) -> char {
+    let pictures: &[char] = if unicode { &SPINNER } else { &['|', '/', '-', '\\'] };
+    let at = usize::try_from(now / TICK_MS).unwrap_or(0) % pictures.len();
+    pictures.get(at).copied().unwrap_or(' ')
 }
 
 /// Takes the line back when it is dropped.

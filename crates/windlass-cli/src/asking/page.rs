@@ -5,7 +5,7 @@ use windlass_core::text::{display_name, display_value};
 use windlass_read::words::count;
 
 use super::changes::{self, Side, Write};
-use crate::out::{self, Style};
+use crate::out::Style;
 
 /// Maximum number of lines shown of a text or a difference, unless all of it is wanted: of its beginning, and of its end.
 const LINES: (usize, usize) = (40, 20);
@@ -42,11 +42,9 @@ impl Page {
         self.cut
     }
 
-    /// Shows it.
-    pub(super) fn show(&self) {
-        for (style, line) in &self.lines {
-            out::say_styled(&[(*style, line)]);
-        }
+    /// Its lines.
+    pub(super) fn into_lines(self) -> Vec<(Style, String)> {
+        self.lines
     }
 
     fn styled(&mut self, style: Style, indent: usize, text: &str) {

@@ -1,26 +1,32 @@
 //! `windlass chat`: a conversation, turn after turn.
 
+mod commands;
 mod prompt;
+mod turns;
+mod verbs;
 
-use std::path::{Path, PathBuf};
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use windlass_core::event::ResumedBy;
 use windlass_core::model::Usage;
-use windlass_core::{Owner, RunId, RunState, SessionId};
-use windlass_read::load;
-use windlass_read::words::{LINE_CHARS, count, cut, usage};
-use windlass_runtime::{Agent, DriveOptions, Error, People, Prepared, Run};
+use windlass_core::{Owner, RunId, SessionId};
+use windlass_models::cassette::Cassette;
+use windlass_read::ListPages;
+use windlass_read::words::name;
+use windlass_runtime::{Agent, Run};
+use windlass_store::{RunFilter, SqliteLog, Store};
 
-use crate::agents::{self, Again, changed};
+use crate::agents;
 use crate::asking::{Place, Roots, Terminal};
 use crate::assistant;
 use crate::cassettes::{CassetteArgs, played};
 use crate::commands::run::new_session;
-use crate::drive::{Words, drive, drive_and_listen, verdict};
+use crate::drive::Words;
+use crate::face::Face;
 use crate::failure::{Exit, Failure};
-use crate::home::{LogArgs, quoted};
+use crate::home::{self, LogArgs, quoted};
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides::Overrides;
@@ -30,14 +36,10 @@ use crate::view::{View, ViewArgs};
 use prompt::{Line, Prompt};
 
 const HELP: &str = "\
-In the conversation:
-  /usage         tokens and cost so far
-  /steer TEXT    say something to the agent while it works (any line typed meanwhile does)
-  /pause         let the agent pause once its calls have ended
-  /quit          leave; so does Ctrl-D
-  Ctrl-C         stops the agent's turn; the conversation goes on. At a question it leaves the question for later
+In the conversation /help lists the commands and the keys. What is typed while the agent works steers it, or waits for the end \
+of its turn where the agent's `while_running` is `queue`. Ctrl-C ends the agent's turn; the conversation goes on.
 
-Without a terminal each line of stdin is a turn.
+Without a terminal each line of stdin is a turn. `--plain` shows lines one after another, for screen readers.
 
 Examples:
   windlass chat
@@ -45,12 +47,6 @@ Examples:
   windlass chat agent.yaml --session trip
   windlass chat agent.yaml --record trip.cassette
   printf '%s\\n' 'What is 2 + 5?' 'And times 3?' | windlass chat agent.yaml --quiet";
-
-const COMMANDS: &str = "\
-/usage         tokens and cost so far
-/steer TEXT    say something to the agent while it works
-/pause         let the agent pause once its calls have ended
-/quit          leave";
 
 /// The arguments of `windlass chat`.
 #[derive(Debug, Args)]
@@ -79,15 +75,39 @@ enum Speaker {
     There(Talk),
 }
 
+/// The surroundings of an agent of this process.
+struct Local {
+    path: PathBuf,
+    overrides: Overrides,
+    log: Arc<SqliteLog>,
+    cassette: Option<Cassette>,
+}
+
+/// A message and what came of it.
+struct Turn {
+    run: RunId,
+    /// The number of the run's events.
+    version: u64,
+}
+
 /// A conversation.
 struct Chat {
     speaker: Speaker,
+    local: Option<Local>,
     session: SessionId,
     view: ViewArgs,
     words: Words,
     terminal: Option<Arc<Terminal>>,
+    face: Option<Face>,
     interrupts: Interrupts,
     total: Total,
+    /// The turns of the session, the oldest first.
+    turns: Vec<Turn>,
+    last: Option<Run>,
+    /// The run, and the number of its events, that the next message goes on from in another session.
+    base: Option<(RunId, u64)>,
+    /// Files that go with the next message.
+    attached: Vec<PathBuf>,
 }
 
 /// Usage of the conversation so far.
@@ -103,9 +123,26 @@ struct Total {
 
 /// Talks until there is no more to say.
 pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
-    if let Some(server) = Server::of(&args.log)? {
-        return Box::pin(on_a_server(server, args)).await;
+    let face = face(args.view);
+    let done = match Server::of(&args.log)? {
+        Some(server) => Box::pin(on_a_server(server, args, face.as_ref())).await,
+        None => Box::pin(here(args, face.as_ref())).await,
+    };
+    if let Some(face) = face {
+        face.close();
     }
+    done
+}
+
+/// The face of the conversation, where the terminal can show one.
+fn face(view: ViewArgs) -> Option<Face> {
+    let drawn = !view.json && !view.plain && std::io::stdin().is_terminal();
+    let history = home::folder().ok().map(|home| home.join("chat_history"));
+    if drawn { Face::open(history) } else { None }
+}
+
+/// Talks with an agent of this process.
+async fn here(args: ChatArgs, face: Option<&Face>) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     let path = args.file.map_or_else(assistant::path, Ok)?;
     let file = agents::read(&path, &args.overrides)?;
@@ -121,32 +158,28 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     view.unmatched(&assembly.unmatched);
     let named = args.session.name.is_some();
     let session = args.session.name.map_or_else(new_session, SessionId::from);
-    let terminal = if args.view.json { None } else { Terminal::open(place) };
-    if terminal.is_some() {
-        view.remark(&format!("session: {session} (/help lists the commands)"));
-    }
-    let total = Total::default();
-    let mut chat = Chat {
+    let terminal = if args.view.json { None } else { Terminal::within(place, face.cloned()) };
+    let local = Local { path, overrides: args.overrides, log, cassette: cassette.clone() };
+    let chat = Chat {
         speaker: Speaker::Here(assembly.agent),
+        local: Some(local),
         session,
         view: args.view,
         words,
         terminal,
+        face: face.cloned(),
         interrupts,
-        total,
+        total: Total::default(),
+        turns: Vec::new(),
+        last: None,
+        base: None,
+        attached: Vec::new(),
     };
-    if named {
-        Box::pin(chat.unfinished()).await?;
-        if chat.quits() {
-            chat.goodbye();
-            return Ok(Exit::Suspended);
-        }
-    }
-    played(cassette.as_ref(), Box::pin(chat.talk(Prompt::open())).await)
+    played(cassette.as_ref(), Box::pin(chat.converse(named)).await)
 }
 
 /// Talks with an agent of a server.
-async fn on_a_server(server: Server, args: ChatArgs) -> Result<Exit, Failure> {
+async fn on_a_server(server: Server, args: ChatArgs, face: Option<&Face>) -> Result<Exit, Failure> {
     let interrupts = Interrupts::listen()?;
     let Some(agent) = args.file else {
         return Err(Failure::new(Exit::Usage, "no agent given")
@@ -159,24 +192,88 @@ async fn on_a_server(server: Server, args: ChatArgs) -> Result<Exit, Failure> {
     server.client.agent(&agent.display().to_string()).await?;
     let named = args.session.name.is_some();
     let session = args.session.name.map_or_else(new_session, SessionId::from);
-    let talk = Talk::new(server, agent.display().to_string(), session.clone(), args.view);
+    let talk = Talk::new(server, agent.display().to_string(), session.clone(), args.view, face.cloned());
     let (words, terminal) = (talk.words().clone(), talk.terminal().cloned());
-    if terminal.is_some() {
-        View::new(args.view).remark(&format!("session: {session} (/help lists the commands)"));
-    }
-    let (speaker, total) = (Speaker::There(talk), Total::default());
-    let mut chat = Chat { speaker, session, view: args.view, words, terminal, interrupts, total };
-    if named {
-        Box::pin(chat.unfinished()).await?;
-        if chat.quits() {
-            chat.goodbye();
-            return Ok(Exit::Suspended);
-        }
-    }
-    Box::pin(chat.talk(Prompt::open())).await
+    let chat = Chat {
+        speaker: Speaker::There(talk),
+        local: None,
+        session,
+        view: args.view,
+        words,
+        terminal,
+        face: face.cloned(),
+        interrupts,
+        total: Total::default(),
+        turns: Vec::new(),
+        last: None,
+        base: None,
+        attached: Vec::new(),
+    };
+    Box::pin(chat.converse(named)).await
 }
 
 impl Chat {
+    /// The conversation from its beginning, or from where the session stands.
+    async fn converse(mut self, named: bool) -> Result<Exit, Failure> {
+        if let (Some(_), Speaker::Here(agent)) = (&self.face, &self.speaker) {
+            out::note(format_args!("agent `{}` (/help lists the commands and the keys)", name(agent.name())));
+        } else if self.terminal.is_some() {
+            View::new(self.view).remark(&format!("session: {} (/help lists the commands)", self.session));
+        }
+        self.show_model();
+        if named {
+            if self.face.is_some() {
+                self.show_session();
+            }
+            Box::pin(self.join()).await?;
+            if self.quits() {
+                self.goodbye();
+                return Ok(Exit::Suspended);
+            }
+        }
+        self.offer(Vec::new());
+        let prompt = Prompt::open(self.face.as_ref());
+        Box::pin(self.talk(prompt)).await
+    }
+
+    /// Joins a session: its turns so far, and what is unfinished in it.
+    async fn join(&mut self) -> Result<(), Failure> {
+        let store = self.store();
+        let filter = RunFilter {
+            owner: Some(Owner::default()),
+            session: Some(self.session.clone()),
+            ..RunFilter::default()
+        };
+        let mut pages = ListPages::new(&*store, filter);
+        let mut runs = Vec::new();
+        while let Some(page) = pages.next().await? {
+            runs.extend(page.into_iter().map(|run| Turn { run: run.run, version: run.version }));
+        }
+        runs.reverse();
+        self.turns = runs;
+        Box::pin(self.unfinished()).await
+    }
+
+    /// The log that the runs are in.
+    fn store(&self) -> Arc<dyn Store> {
+        match &self.speaker {
+            Speaker::Here(agent) => agent.log().clone(),
+            Speaker::There(talk) => talk.store(),
+        }
+    }
+
+    /// Shows the model that answers.
+    fn show_model(&self) {
+        if let (Some(face), Speaker::Here(agent)) = (&self.face, &self.speaker) {
+            let model = agent.models().first().map(|model| model.name.to_string()).unwrap_or_default();
+            let window = agent.policy().past.context.max_tokens;
+            face.status(|status| {
+                status.model = model;
+                status.window = window;
+            });
+        }
+    }
+
     async fn talk(&mut self, mut prompt: Prompt) -> Result<Exit, Failure> {
         let mut last = Ok(Exit::Good);
         loop {
@@ -228,168 +325,34 @@ impl Chat {
     fn goodbye(&self) {
         if self.total.turns > 0 && !self.view.quiet {
             let session = quoted(self.session.as_str());
-            out::note(format_args!(
-                "`{} --session {session}` continues this conversation",
-                self.words.chat()
-            ));
+            out::say(format_args!("`{} --session {session}` continues this conversation", self.words.chat()));
         }
     }
 
     /// One line. `false`: the conversation is over.
     async fn line(&mut self, text: &str) -> Result<bool, Failure> {
-        match text.split_once(char::is_whitespace).map_or(text, |(word, _)| word) {
-            "" => {}
-            "/quit" | "/exit" => {
-                self.goodbye();
-                return Ok(false);
-            }
-            "/help" => out::note(COMMANDS),
-            "/usage" => self.say_usage(),
-            "/pause" => out::note("the agent is not running"),
-            "/steer" => out::note("the agent is not running; type the message without /steer"),
-            command if command.starts_with('/') && !command.trim_start_matches('/').contains('/') => {
-                out::note(format_args!("unknown command {}\n{COMMANDS}", cut(command, LINE_CHARS)));
-            }
-            _ => Box::pin(self.turn(text)).await?,
+        let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        if text.is_empty() {
+            return Ok(true);
+        }
+        // A path is no command.
+        if word.starts_with('/') && !word.trim_start_matches('/').contains('/') {
+            return Box::pin(self.command(word, rest.trim())).await;
+        }
+        Box::pin(self.turn(text)).await?;
+        while let Some(next) = self.queued() {
+            Box::pin(self.turn(&next)).await?;
         }
         Ok(true)
     }
 
-    fn say_usage(&self) {
-        let Total { turns, usage: tokens, cost_usd, unpriced } = &self.total;
-        let rest = match (unpriced, *cost_usd > 0.0) {
-            (false, _) => "",
-            (true, true) => " and turns whose price is unknown",
-            (true, false) => ", cost unknown",
-        };
-        out::note(format_args!("{}, {}{rest}", count(*turns, "turn"), usage(tokens, Some(*cost_usd))));
-    }
-
-    fn options(&self) -> DriveOptions {
-        let people = self.terminal.clone().map(|terminal| terminal as Arc<dyn People>);
-        DriveOptions {
-            hold_for_quota: people.is_some(),
-            people,
-            session: Some(self.session.clone()),
-            ..DriveOptions::default()
+    /// The next message that waited for the end of the turn.
+    fn queued(&self) -> Option<String> {
+        let terminal = self.terminal.as_ref().filter(|_| !self.quits())?;
+        let next = terminal.take_queued()?;
+        if let Some(face) = &self.face {
+            face.status(|status| status.queued = status.queued.saturating_sub(1));
         }
-    }
-
-    async fn turn(&mut self, text: &str) -> Result<(), Failure> {
-        let agent = match &self.speaker {
-            Speaker::Here(agent) => agent.clone(),
-            Speaker::There(talk) => {
-                return match Box::pin(talk.turn(text, &mut self.interrupts)).await? {
-                    Some((run, view)) => self.ended(&run, view).await,
-                    None => Ok(()),
-                };
-            }
-        };
-        let prepared = match agent.prepare(text, self.options()).await {
-            // A question that was left for later is put again first.
-            Err(Error::SessionBusy { .. }) if self.terminal.is_some() => {
-                Box::pin(self.unfinished()).await?;
-                if self.quits() {
-                    return Ok(());
-                }
-                agent.prepare(text, self.options()).await?
-            }
-            prepared => prepared?,
-        };
-        Box::pin(self.drive(&agent, prepared, None)).await
-    }
-
-    async fn drive(
-        &mut self,
-        agent: &Agent,
-        prepared: Prepared,
-        earlier: Option<&windlass_core::State>,
-    ) -> Result<(), Failure> {
-        let mut view = View::new(self.view).logged(&self.words.log).brief();
-        if let Some(state) = earlier {
-            view.recall(state);
-        }
-        let live = agents::hosted(agent.log().clone()).drive(agent, prepared);
-        let run = match self.terminal.clone() {
-            Some(terminal) => {
-                terminal.come_back();
-                Box::pin(drive_and_listen(live, &mut view, &mut self.interrupts, &self.words, &terminal))
-                    .await?
-            }
-            None => drive(live, &mut view, &mut self.interrupts, &self.words).await?,
-        };
-        self.ended(&run, view).await
-    }
-
-    /// A turn has ended, or waits.
-    async fn ended(&mut self, run: &Run, mut view: View) -> Result<(), Failure> {
-        self.total.turns += 1;
-        self.total.usage.add(run.usage());
-        self.total.cost_usd += run.cost_usd().unwrap_or_default();
-        self.total.unpriced |= run.cost_usd().is_none();
-        let verdict = verdict(run, &self.words);
-        let log = match &self.speaker {
-            Speaker::Here(agent) => agent.log().clone(),
-            Speaker::There(talk) => talk.store(),
-        };
-        view.left(&*log, run, verdict.as_ref().err()).await?;
-        view.close()?;
-        match verdict {
-            Err(failure) if failure.exit == Exit::Cancelled && self.terminal.is_some() => {
-                out::note("cancelled; the conversation continues");
-                Ok(())
-            }
-            verdict => verdict.map(drop),
-        }
-    }
-
-    /// Continues the last run of a conversation first if it is suspended or was interrupted.
-    async fn unfinished(&mut self) -> Result<(), Failure> {
-        let agent = match &self.speaker {
-            Speaker::Here(agent) => agent.clone(),
-            Speaker::There(talk) => {
-                let done = match Box::pin(talk.unfinished(&mut self.interrupts)).await? {
-                    Some((run, view)) => self.ended(&run, view).await,
-                    None => Ok(()),
-                };
-                return self.unless_reported(done);
-            }
-        };
-        let log = agent.log();
-        let Some(head) = log.head(&Owner::default(), &self.session).await? else { return Ok(()) };
-        let last = log.summary(head).await?;
-        if matches!(last.run_state, RunState::Ended(_)) {
-            return Ok(());
-        }
-        let state = load(&**log, last.run).await?;
-        // An interactive user wants to continue.
-        let options = DriveOptions { resumed_by: ResumedBy::Person, ..self.options() };
-        let prepared = agent.resume(last.run).options(options).prepare().await;
-        let prepared = prepared.map_err(|error| {
-            let again = Again::new(format!("windlass runs resume{} {}", self.words.log, last.run));
-            changed(error, Path::new(self.words.file.as_deref().unwrap_or("FILE")), &again)
-        })?;
-        self.going_on(last.run);
-        let done = Box::pin(self.drive(&agent, prepared, Some(&state))).await;
-        self.unless_reported(done)
-    }
-
-    /// At a terminal the user sees the error of an earlier run, and the chat begins.
-    fn unless_reported(&self, done: Result<(), Failure>) -> Result<(), Failure> {
-        match done {
-            Err(failure)
-                if self.terminal.is_some() && failure.exit != Exit::Internal && !failure.exit.is_left() =>
-            {
-                failure.show();
-                Ok(())
-            }
-            done => done,
-        }
-    }
-
-    fn going_on(&self, run: RunId) {
-        if !self.view.quiet {
-            out::note(format_args!("continuing run {run}, which had not ended"));
-        }
+        Some(next)
     }
 }

@@ -24,13 +24,13 @@ use windlass_tools::mcp::McpServer;
 use windlass_tools::{ServiceError, ServiceUse, Tool, ToolContext, ToolResult, ToolSet, ToolWarning};
 
 use crate::agents;
+use crate::agents::watched;
 use crate::failure::hints::Hinted as _;
 use crate::failure::{Exit, Failure};
 use crate::home;
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::overrides::Overrides;
-use crate::starting::watched;
 use crate::stdin;
 use crate::view::warnings;
 use crate::waiting::awaited;

@@ -4,14 +4,16 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::AsFd as _;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::Notify;
+
+use super::frames::Frames;
+pub(crate) use super::sink::Stream;
+use super::sink::write_to;
 
 /// Number of queued bytes at which a queue counts as full: 256 KiB.
 pub(super) const QUEUE_BYTES: usize = 256 * 1024;
@@ -19,15 +21,6 @@ pub(super) const QUEUE_BYTES: usize = 256 * 1024;
 const WRITE_BYTES: usize = 64 * 1024;
 /// Clears the cursor's line and goes to its beginning (ECMA-48: CR, EL).
 const CLEAR_LINE: &str = "\r\x1b[K";
-
-/// Output stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stream {
-    /// The answer.
-    Out,
-    /// Everything else.
-    Err,
-}
 
 /// Handling of text when its queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +154,16 @@ impl Printer {
         let _gone = self.err.put(Stream::Err, b"", Weight::Whole, false);
     }
 
+    /// A sequence that shows nothing, in its turn.
+    pub(super) fn control(&self, sequence: &str) {
+        self.err.control(sequence);
+    }
+
+    /// Changes the rows that stand below everything on a terminal.
+    pub(super) fn frames(&self, change: impl FnOnce(&mut Option<Frames>)) {
+        self.err.frames(change);
+    }
+
     /// Writes nothing of what is queued, or goes on with it.
     pub(super) fn pause(&self, paused: bool) {
         self.out.pause(paused);
@@ -224,6 +227,10 @@ struct Waiting {
     held: Option<VecDeque<(Stream, Vec<u8>)>>,
     /// All bytes that are held.
     held_bytes: usize,
+    /// Sequences that show nothing, which go out before everything else.
+    controls: String,
+    /// The rows below everything else, where a conversation has the terminal.
+    frames: Option<Frames>,
 }
 
 /// An [`io::Error`] that can be told more than once.
@@ -236,7 +243,36 @@ impl Waiting {
     }
 
     fn is_drained(&self) -> bool {
-        self.bytes == 0
+        self.bytes == 0 && !self.frames.as_ref().is_some_and(Frames::is_due)
+    }
+
+    /// What is written next, and how many of the queued bytes it stands for.
+    fn next(&mut self) -> Option<(Stream, Vec<u8>, usize)> {
+        if self.paused {
+            return None;
+        }
+        if !self.controls.is_empty() {
+            let controls = std::mem::take(&mut self.controls);
+            let bytes = controls.len();
+            return Some((Stream::Err, controls.into_bytes(), bytes));
+        }
+        let Some(frames) = self.frames.as_mut().filter(|frames| !self.texts.is_empty() || frames.is_due())
+        else {
+            let (stream, text) = self.texts.pop_front()?;
+            let bytes = text.len();
+            return Some((stream, text, bytes));
+        };
+        let mut finished = Vec::new();
+        while finished.len() < WRITE_BYTES
+            && let Some((_, text)) = self.texts.pop_front()
+        {
+            finished.extend(text);
+        }
+        let (text, left) = frames.next(&finished);
+        if left {
+            self.frames = None;
+        }
+        Some((Stream::Err, text, finished.len()))
     }
 
     fn broken(&self, stream: Stream) -> Option<io::Error> {
@@ -375,18 +411,34 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    fn control(&self, sequence: &str) {
+        let mut waiting = self.lock();
+        waiting.bytes += sequence.len();
+        waiting.controls.push_str(sequence);
+        drop(waiting);
+        self.changed.notify_all();
+    }
+
+    /// Changes what stands below everything else.
+    fn frames(&self, change: impl FnOnce(&mut Option<Frames>)) {
+        change(&mut self.lock().frames);
+        self.changed.notify_all();
+    }
+
     /// Writes what is queued, for ever.
     fn write_all(&self) {
         loop {
             let mut waiting = self.lock();
-            while waiting.texts.is_empty() || waiting.paused {
-                waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
-            }
-            let Some((stream, text)) = waiting.texts.pop_front() else { continue };
+            let (stream, text, bytes) = loop {
+                match waiting.next() {
+                    Some(next) => break next,
+                    None => waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner),
+                }
+            };
             drop(waiting);
             let written = (self.sink)(stream, &text);
             let mut waiting = self.lock();
-            waiting.bytes = waiting.bytes.saturating_sub(text.len());
+            waiting.bytes = waiting.bytes.saturating_sub(bytes);
             if let Err(error) = written {
                 waiting.breaks(stream, &error);
             }
@@ -412,29 +464,6 @@ impl Queue {
         let waited = self.changed.wait_timeout_while(self.lock(), most, |waiting| !waiting.is_drained());
         waited.unwrap_or_else(PoisonError::into_inner).0.is_drained()
     }
-}
-
-/// Writes all of it, however long that takes, past the standard library's buffers.
-fn write_to(stream: Stream, text: &[u8]) -> io::Result<()> {
-    let (out, err) = (io::stdout(), io::stderr());
-    let file = match stream {
-        Stream::Out => out.as_fd(),
-        Stream::Err => err.as_fd(),
-    };
-    let mut rest = text;
-    while !rest.is_empty() {
-        match rustix::io::write(file, rest) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(bytes) => rest = rest.get(bytes..).unwrap_or_default(),
-            Err(rustix::io::Errno::INTR) => {}
-            // The other writer of a shared file must not wait; this thread may.
-            Err(rustix::io::Errno::AGAIN) => {
-                let _ready = poll(&mut [PollFd::new(&file, PollFlags::OUT)], None);
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub(crate) fn can_wait() -> bool {
         let known = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
         known && stderr_is_terminal() && (!stdout_is_terminal() || printer().is_shared())
     };
-    !is_calm() && *MOVES.get_or_init(moves)
+    !is_calm() && !super::frames::is_drawn() && *MOVES.get_or_init(moves)
 }
 
 /// Shows this line until the next text comes, or takes it back. A line that somebody types, or that an answer is being written to,
@@ -95,7 +95,9 @@ pub(crate) struct Prompting(());
 impl Prompting {
     pub(crate) fn begin() -> Self {
         PROMPTS.fetch_add(1, Ordering::SeqCst);
-        printer().hold(stdout_is_terminal(), stderr_is_terminal());
+        // Above a tail nothing disturbs a question.
+        let apart = super::frames::is_drawn();
+        printer().hold(!apart && stdout_is_terminal(), !apart && stderr_is_terminal());
         Self(())
     }
 

@@ -13,6 +13,7 @@ use super::following::Foreground;
 use super::run::started;
 use crate::asking::{Place, Roots, Terminal};
 use crate::drive::Words;
+use crate::face::Face;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::out;
@@ -26,15 +27,27 @@ pub(crate) struct Talk {
     args: ViewArgs,
     words: Words,
     terminal: Option<Arc<Terminal>>,
+    face: Option<Face>,
 }
 
 impl Talk {
     /// A conversation of that name. Questions are put to the person at the terminal, if there is one.
-    pub(crate) fn new(server: Server, agent: String, session: SessionId, args: ViewArgs) -> Self {
+    pub(crate) fn new(
+        server: Server,
+        agent: String,
+        session: SessionId,
+        args: ViewArgs,
+        face: Option<Face>,
+    ) -> Self {
         let words = Words { log: server.words.clone(), file: Some(agent.clone()), ..Words::default() };
         let place = Place { log: server.store.clone(), roots: Roots::default(), chat: true };
-        let terminal = if args.json { None } else { Terminal::open(place) };
-        Self { server, agent, session, args, words, terminal }
+        let terminal = if args.json { None } else { Terminal::within(place, face.clone()) };
+        Self { server, agent, session, args, words, terminal, face }
+    }
+
+    /// The next turns belong to this session.
+    pub(crate) fn change_session(&mut self, session: SessionId) {
+        self.session = session;
     }
 
     /// The words of commands that are suggested.
@@ -55,13 +68,13 @@ impl Talk {
     /// One turn: the message, and what the agent does about it. `None`: the message has entered a run that goes on.
     pub(crate) async fn turn(
         &self,
-        text: &str,
+        input: Input,
         interrupts: &mut Interrupts,
     ) -> Result<Option<(Run, View)>, Failure> {
         let mut view = self.view();
         let start = StartRun {
             agent: self.agent.clone(),
-            input: Input::Text(text.to_owned()),
+            input,
             session: Some(self.session.as_str().to_owned()),
             only_tools: None,
             wait_ms: 0,
@@ -97,7 +110,7 @@ impl Talk {
     }
 
     fn view(&self) -> View {
-        View::new(self.args).logged(&self.words.log).brief()
+        View::new(self.args).logged(&self.words.log).brief().within(self.face.as_ref(), None)
     }
 
     async fn render(

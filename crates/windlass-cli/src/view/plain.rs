@@ -30,6 +30,7 @@ use windlass_runtime::Update;
 use super::Paper;
 use super::asked;
 use super::waits::Waits;
+use crate::face::{Delegates, Face};
 use crate::out::{self, Style};
 
 /// Level of detail for a run.
@@ -78,6 +79,9 @@ pub(crate) struct Plain {
     /// The version of the plan that was shown last.
     plan_version: u32,
     pub(super) started_at: u64,
+    /// The face of the conversation, which shows calls and waits as they go on.
+    pub(super) face: Option<Face>,
+    pub(super) delegates: Option<Delegates>,
     model_calls: u64,
     tool_calls: u64,
 }
@@ -113,6 +117,8 @@ impl Plain {
             by_hook: HashSet::new(),
             plan_version: 0,
             started_at: 0,
+            face: None,
+            delegates: None,
             model_calls: 0,
             tool_calls: 0,
         }
@@ -162,6 +168,13 @@ impl Plain {
         }
     }
 
+    /// The text that came is whole.
+    fn end_text(&self) {
+        if let Some(face) = &self.face {
+            face.end_text();
+        }
+    }
+
     pub(super) fn update(&mut self, update: &Update) {
         match update {
             Update::Text { action, text } => self.text(*action, text),
@@ -170,7 +183,11 @@ impl Plain {
                 self.turn.reasoning.push_str(text);
             }
             Update::Void { action } if self.turn.action == Some(*action) => {
-                if self.turn.rendered > 0 {
+                let rendered = match &self.face {
+                    Some(face) => face.drop_text(),
+                    None => self.turn.rendered > 0,
+                };
+                if rendered {
                     self.warn("the reply broke off; ignore the part shown above");
                 }
                 self.turn = Turn::default();
@@ -187,6 +204,7 @@ impl Plain {
 
     fn enter(&mut self, action: ActionId) {
         if self.turn.action != Some(action) {
+            self.end_text();
             self.end_line();
             self.turn = Turn { action: Some(action), ..Turn::default() };
         }
@@ -216,6 +234,9 @@ impl Plain {
         self.waits.event(event);
         self.calls.learn(&event.fact);
         self.count(event);
+        if self.rendered_by_face(&event.fact) {
+            return;
+        }
         if let Some(line) = progress(event, &self.calls, &self.cuts) {
             if line.is_warning { self.warn(&line.text) } else { self.remark(&line.text) }
         } else if let Fact::Run(RunFact::Started(start)) = &event.fact {
@@ -279,6 +300,7 @@ impl Plain {
             self.remark(&line);
         }
         self.settle(turn.text_without_calls().as_deref().unwrap_or_default());
+        self.end_text();
         self.end_line();
         let action = self.turn.action.take();
         self.turn = Turn {
@@ -310,6 +332,9 @@ impl Plain {
 
     fn delegated(&mut self, started: &DelegationStarted) {
         self.call_started(&started.call, started.attempt);
+        if let Some(delegates) = &self.delegates {
+            delegates.follow(started.run, &started.agent);
+        }
         if self.detail == Detail::Verbose {
             self.remark(&format!("{} works on it in run {}", name(&started.agent), started.run));
         }
@@ -320,6 +345,10 @@ impl Plain {
         let name = self.calls.name(call);
         let args = self.calls.args(call, &self.cuts).unwrap_or_default();
         let again = if attempt > 1 { format!(" (try {attempt})") } else { String::new() };
+        if let Some(face) = &self.face {
+            face.begin(call.as_str(), &format!("{name}{again}"), &args);
+            return;
+        }
         if self.detail != Detail::Quiet {
             self.end_line();
             let plain = |text| (Style::Plain, text);
@@ -374,6 +403,7 @@ impl Plain {
             }
             Status::Limit(_) | Status::Failed(_) | Status::Cancelled => {}
         }
+        self.end_text();
         self.end_line();
         let mut words = vec![count(self.model_calls, "model call")];
         if self.tool_calls > 0 {
@@ -381,6 +411,9 @@ impl Plain {
         }
         words.push(usage(&end.usage, end.cost.map(|pico| pico as f64 / 1e12)));
         words.push(span(at.saturating_sub(self.started_at)));
+        if self.face.is_some() {
+            out::note("");
+        }
         self.remark(&format!("{}: {}", end.status, words.join(", ")));
         if let Some(run) = self.run.filter(|_| self.cuts.any()) {
             let log = &self.log_words;

@@ -223,7 +223,7 @@ fn always_allows_a_tool_for_the_session_in_every_process_until_it_changes() {
 fn always_at_the_prompt_of_a_chat_asks_no_more() {
     let home = Home::new();
     home.write("agent.yaml", ASKING);
-    let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
+    let mut seat = Seat::start(&home, &["chat", "--plain", "agent.yaml"]);
     seat.prompted_after("session: ");
     seat.keys("What is 2 + 3?\r");
     seat.expect("/quit\r\n> ");
@@ -257,7 +257,7 @@ fn ctrl_c_at_a_question_leaves_the_question_and_not_the_turn() {
 fn in_a_chat_ctrl_c_at_a_question_goes_back_to_the_prompt_and_quit_leaves() {
     let home = Home::new();
     home.write("agent.yaml", ASKING);
-    let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
+    let mut seat = Seat::start(&home, &["chat", "--plain", "agent.yaml"]);
     seat.prompted_after("session: ");
     seat.keys("What is 2 + 3?\r");
     seat.expect("/quit\r\n> ");

@@ -26,6 +26,7 @@ mod effects;
 mod endurance;
 mod errors;
 mod exchange;
+mod face;
 mod forks;
 mod from_env;
 mod helping;

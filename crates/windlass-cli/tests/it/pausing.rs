@@ -239,11 +239,11 @@ fn p21_e63_a_pinned_input_is_in_every_later_request_of_its_session() {
 fn p21_a_chat_is_paused_and_goes_on_at_the_terminal() {
     let home = Home::new();
     home.write("agent.yaml", SLOW);
-    let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
+    let mut seat = Seat::start(&home, &["chat", "--plain", "agent.yaml"]);
     seat.expect("> ");
     seat.keys("/pause\r");
-    seat.expect("the agent is not running");
-    seat.prompted_after("the agent is not running");
+    seat.expect("the agent is not working");
+    seat.prompted_after("the agent is not working");
     seat.keys("What is 2 + 5?\r");
     until("the sum has begun", || lines(&home.path("sums")) == 1);
     seat.keys("/pause until lunch\n");

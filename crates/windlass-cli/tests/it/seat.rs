@@ -2,12 +2,14 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::num::NonZero;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Termios, tcgetattr};
+use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcgetwinsize, tcsetwinsize};
 
 use crate::kit::{Home, until};
 
@@ -58,6 +60,60 @@ impl Seat {
     /// With more variables in its environment.
     pub(crate) fn start_with_env(home: &Home, args: &[&str], variables: &[(&str, &str)]) -> Self {
         Self::seated(home, args, &[&[("TERM", "xterm")], variables].concat())
+    }
+
+    /// At a terminal of that many columns and rows, which shows what a real one would.
+    pub(crate) fn sized(home: &Home, args: &[&str], (columns, rows): (u16, u16)) -> Self {
+        let seat = Self::seated(home, args, &[("TERM", "xterm-256color"), ("LC_ALL", "C.UTF-8")]);
+        seat.resize((columns, rows));
+        seat
+    }
+
+    /// Gives the terminal another size.
+    pub(crate) fn resize(&self, (columns, rows): (u16, u16)) {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.keys, size).unwrap();
+        // The command is no session's leader: nobody else tells it.
+        let _ended = kill_process(Pid::from_child(&self.child), Signal::WINCH);
+    }
+
+    /// Everything that a terminal of its size would show, from the beginning of its scrollback on.
+    pub(crate) fn whole(&self) -> String {
+        let size = tcgetwinsize(&self.keys).unwrap();
+        let cells = |number: u16| NonZero::new(number).unwrap();
+        let mut terminal = vt100::Parser::new(cells(size.ws_row), cells(size.ws_col), 20_000);
+        terminal.process(self.raw().as_bytes());
+        let screen = terminal.screen_mut();
+        screen.set_scrollback(usize::MAX);
+        let mut rows = Vec::new();
+        for back in (1..=screen.scrollback()).rev() {
+            screen.set_scrollback(back);
+            rows.extend(screen.rows(0, size.ws_col).next());
+        }
+        screen.set_scrollback(0);
+        rows.extend(screen.rows(0, size.ws_col));
+        let text: Vec<&str> = rows.iter().map(|row| row.trim_end()).collect();
+        text.join("\n").trim_end().to_owned()
+    }
+
+    /// Waits until the terminal shows that.
+    pub(crate) fn shows(&self, text: &str) {
+        self.shows_that(text, |whole| whole.contains(text));
+    }
+
+    /// Waits until that is among the last bytes that the terminal was sent: to draw all of many megabytes would take long.
+    pub(crate) fn shows_at_end(&self, text: &str) {
+        until(text, || {
+            let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let last = seen.len().saturating_sub(4_000);
+            String::from_utf8_lossy(&seen[last..]).contains(text)
+        });
+    }
+
+    /// Waits until the terminal shows something of which that holds.
+    pub(crate) fn shows_that(&self, text: &str, holds: impl Fn(&str) -> bool) {
+        let held = std::panic::AssertUnwindSafe(|| until(text, || holds(&self.whole())));
+        assert!(std::panic::catch_unwind(held).is_ok(), "not shown: {text}\n{}", self.whole());
     }
 
     /// At a terminal of that kind.

@@ -89,7 +89,7 @@ fn e27_the_end_of_input_leaves_the_question_for_later() {
 fn a_question_that_was_left_is_put_again_before_the_next_turn() {
     let home = Home::new();
     asking(&home);
-    let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
+    let mut seat = Seat::start(&home, &["chat", "--plain", "agent.yaml"]);
     seat.expect("> ");
     seat.keys("What is 2 + 3?\r");
     seat.expect("/quit\r\n> ");
@@ -150,24 +150,6 @@ fn e12_pieces_of_an_answer_do_not_steer_the_terminal() {
     assert_eq!(seat.code(), 0);
 }
 
-#[test]
-fn a_conversation_at_a_terminal() {
-    let home = Home::new();
-    home.write("agent.yaml", PLAIN);
-    let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
-    seat.expect("session: ");
-    until("there is a prompt", || seat.seen().contains("> "));
-    seat.keys("What is 2 + 3?\r");
-    seat.expect("2 + 3 is 5.");
-    seat.prompted_after("2 + 3 is 5.");
-    seat.keys("/usage\r");
-    seat.prompted_after("1 turn, about ");
-    seat.keys("/quit\r");
-    seat.expect("continues this conversation");
-    assert_eq!(seat.code(), 0);
-    assert!(home.read("home/chat_history").contains("What is 2 + 3?"));
-}
-
 /// Signals that end a process and leave its run, and the exit codes.
 const LEAVING: [(Signal, i32); 3] = [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)];
 
@@ -176,32 +158,6 @@ fn is_ignored(signal: Signal) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
     u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0
-}
-
-#[test]
-fn a_signal_at_the_prompt_of_a_chat_leaves_the_terminal_as_it_was() {
-    for (signal, code) in LEAVING.into_iter().filter(|(signal, _)| !is_ignored(*signal)) {
-        let home = Home::new();
-        home.write("agent.yaml", PLAIN);
-        let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
-        let before = format!("{:?}", seat.modes());
-        assert!(!seat.is_raw());
-        until("the prompt reads keys", || seat.is_raw() && seat.seen().contains("> "));
-        seat.keys("half a li");
-        seat.expect("half a li");
-        kill_process(Pid::from_child(&seat.child), signal).unwrap();
-        assert_eq!(seat.ended(), code);
-        seat.expect("ended by SIG");
-        assert_eq!(format!("{:?}", seat.modes()), before, "{signal:?}");
-        let seen = seat.seen();
-        let (said, after) = (seen.rfind("half a li").unwrap(), seen.rfind("\r\nended by SIG").unwrap());
-        assert!(said < after, "the message stands on a line of its own: {seen:?}");
-        // Marked pastes, and changes that are shown together.
-        for mode in ["2004", "2026"] {
-            assert!(seen.contains(&format!("\u{1b}[?{mode}h")) && !seat.is_on(mode), "mode {mode}: {seen:?}");
-        }
-        assert!(!seen.contains("\u{1b}[?25l") || seat.is_on("25"), "the cursor is hidden: {seen:?}");
-    }
 }
 
 #[test]
@@ -227,7 +183,7 @@ fn a_signal_at_a_question_leaves_the_terminal_and_the_question_as_they_were() {
 fn sigterm_at_a_question_in_a_chat_ends_the_chat() {
     let home = Home::new();
     asking(&home);
-    let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
+    let mut seat = Seat::start(&home, &["chat", "--plain", "agent.yaml"]);
     seat.expect("> ");
     seat.keys("What is 2 + 3?\r");
     seat.expect("/quit\r\n> ");

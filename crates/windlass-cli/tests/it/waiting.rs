@@ -112,37 +112,6 @@ fn nothing_is_said_of_waiting_elsewhere_than_at_a_terminal_or_where_progress_is_
 }
 
 #[test]
-fn no_waiting_line_stands_where_somebody_types() {
-    let home = Home::new();
-    home.write("agent.yaml", &format!("{SLOW}loop: {{ approve: [list_files] }}\n"));
-    let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
-    seat.prompted_after("session: ");
-    seat.keys("What is 2 + 5, and which files are here?\r");
-    // The sum goes on while the question is asked.
-    seat.expect("/quit\r\n> ");
-    begun(&home);
-    seat.keys("y\n");
-    seat.waits_for("waiting for tool `calculate`");
-    // What is typed to steer the agent stays while the time goes on.
-    seat.keys("be brief");
-    until("the keys", || seat.raw().contains("be brief"));
-    let later = || seat.raw().rsplit_once("be brief").is_some_and(|(_, rest)| rest.contains("\u{1b}7\r"));
-    until("the time goes on", later);
-    let (before, after) =
-        seat.raw().rsplit_once("be brief").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
-    assert!(!after.contains(CLEAR), "{after:?}");
-    let (_, question) = before.split_once("/quit\r\n> ").unwrap();
-    assert!(question.starts_with("y\r\n"), "{question:?}");
-    seat.keys("\n");
-    seat.expect("steered: be brief");
-    home.write("go", "");
-    seat.expect("notes.txt");
-    seat.prompted_after("answered: ");
-    seat.keys("/quit\r");
-    assert_eq!(seat.code(), 0);
-}
-
-#[test]
 fn who_watches_sees_that_a_person_is_waited_for() {
     let home = Home::new();
     home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));

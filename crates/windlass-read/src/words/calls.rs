@@ -82,6 +82,11 @@ impl Calls {
         self.calls.get(call).map(|(_, args)| cuts.line(&display_args(args)))
     }
 
+    /// The call's arguments, however long.
+    pub fn whole_args(&self, call: &CallId) -> Option<String> {
+        self.calls.get(call).map(|(_, args)| display_args(args))
+    }
+
     pub(super) fn with_args(&self, call: &CallId, cuts: &Cuts) -> String {
         let args = self.args(call, cuts).map(|args| format!(" with {args}")).unwrap_or_default();
         format!("`{}`{args}", self.name(call))

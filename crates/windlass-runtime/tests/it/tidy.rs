@@ -365,7 +365,6 @@ fn threads_for_blocking_work_are_asked_for_at_few_places() {
     let all = sources();
     let found: Vec<&str> = all.iter().filter(asks).map(|source| source.path.as_str()).collect();
     let expected = [
-        "windlass-cli/src/commands/chat/prompt.rs",
         "windlass-threads/src/lib.rs",
         // Files, and tools that are plain functions.
         "windlass-tools/src/function.rs",

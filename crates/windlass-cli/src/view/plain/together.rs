@@ -1,9 +1,11 @@
 //! Lines about calls that begin, and events that were written together.
 
 use windlass_core::event::{
-    CallFact, CallStarted, CodeFact, CodeStarted, DelegationFact, FailKind, ModelFact, RunFact,
+    CallDecided, CallFact, CallFinished, CallStarted, CodeFact, CodeFinished, CodeStarted, Decision,
+    DelegationFact, DelegationFinished, FailKind, ModelFact, PeopleFact, RunFact,
 };
-use windlass_core::{Fact, Status};
+use windlass_core::{CallOutcome, Fact, Status};
+use windlass_read::words::outcome;
 use windlass_runtime::Update;
 
 use super::Plain;
@@ -22,6 +24,41 @@ impl Plain {
         } else if let Fact::Delegation(DelegationFact::Started(started)) = fact {
             self.delegated(started);
         }
+    }
+
+    /// What the face of the conversation shows in a way of its own: calls that end, messages that the agent has heard, and the model
+    /// and context of a reply. Whether that is all that is to be shown of the fact.
+    pub(super) fn rendered_by_face(&self, fact: &Fact) -> bool {
+        let Some(face) = &self.face else { return false };
+        if let Fact::Code(CodeFact::Finished(CodeFinished { call, outcome: ended, .. }))
+        | Fact::Call(CallFact::Finished(CallFinished { call, outcome: ended, .. }))
+        | Fact::Delegation(DelegationFact::Finished(DelegationFinished {
+            call, outcome: ended, ..
+        })) = fact
+        {
+            let (name, result) = (self.calls.name(call), outcome(ended));
+            let title = format!("{name} {}", self.calls.whole_args(call).unwrap_or_default());
+            face.detail(&title, &result);
+            let failed = !matches!(ended, CallOutcome::Ok { .. });
+            let first = result.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            return face.end(call.as_str(), first, failed);
+        }
+        // The question and its answer stand above.
+        if let Fact::Call(CallFact::Decided(CallDecided { decision: Decision::Approved, .. })) = fact {
+            return true;
+        }
+        if let Fact::People(PeopleFact::Steered(steered)) = fact {
+            face.heard(&steered.text);
+        } else if let Fact::Model(ModelFact::Completed(turn)) = fact
+            && turn.speaks()
+        {
+            face.status(|status| {
+                status.model = turn.model.to_string();
+                status.context = turn.usage.input + turn.usage.output;
+                status.tokens += turn.usage.input + turn.usage.output;
+            });
+        }
+        false
     }
 
     /// Events that were written together. The failure that ends a run is reported once: by the error that follows.

@@ -1,0 +1,196 @@
+//! A turn of a conversation: the message, the run that answers it, and what is left of it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use windlass_core::event::ResumedBy;
+use windlass_core::policy::WhileRunning;
+use windlass_core::{Owner, RunId, RunState};
+use windlass_read::load;
+use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions, People, Prepared, Run};
+
+use super::{Chat, Speaker, Turn, commands};
+use crate::agents::{self, Again, changed};
+use crate::attachments::AttachArgs;
+use crate::drive::{Listening, drive, drive_and_listen, verdict};
+use crate::face::Delegates;
+use crate::failure::{Exit, Failure};
+use crate::input::Input;
+use crate::out;
+use crate::view::View;
+
+impl Chat {
+    fn options(&self) -> DriveOptions {
+        let people = self.terminal.clone().map(|terminal| terminal as Arc<dyn People>);
+        DriveOptions {
+            hold_for_quota: people.is_some(),
+            people,
+            session: Some(self.session.clone()),
+            ..DriveOptions::default()
+        }
+    }
+
+    /// The message and the files that go with it.
+    fn message(&mut self, text: &str) -> Result<Input, Failure> {
+        let mut files = self.attached.clone();
+        files.extend(commands::named_files(text));
+        files.dedup();
+        let attach = AttachArgs::of(files);
+        let input = Input::read(Some(text.to_owned()), &attach, "type a message")?;
+        self.attached.clear();
+        if let Some(face) = &self.face {
+            face.status(|status| status.attached = 0);
+        }
+        Ok(input)
+    }
+
+    pub(super) async fn turn(&mut self, text: &str) -> Result<(), Failure> {
+        if let Some(face) = &self.face {
+            face.echo(text);
+        }
+        let input = self.message(text)?;
+        let agent = match &self.speaker {
+            Speaker::Here(agent) => agent.clone(),
+            Speaker::There(talk) => {
+                let input = input.for_server()?;
+                return match Box::pin(talk.turn(input, &mut self.interrupts)).await? {
+                    Some((run, view)) => self.ended(&run, view).await,
+                    None => Ok(()),
+                };
+            }
+        };
+        let messages = input.messages();
+        if let Some((base, at)) = self.base {
+            let how = ForkOptions { at, changed: true, say: Some(messages) };
+            let fork = agent.fork(base, how, self.options()).await?;
+            self.base = None;
+            return Box::pin(self.drive(&agent, fork.prepared, None)).await;
+        }
+        let prepared = match agent.prepare(messages.clone(), self.options()).await {
+            // A question that was left for later is put again first.
+            Err(Error::SessionBusy { .. }) if self.terminal.is_some() => {
+                Box::pin(self.unfinished()).await?;
+                if self.quits() {
+                    return Ok(());
+                }
+                agent.prepare(messages, self.options()).await?
+            }
+            prepared => prepared?,
+        };
+        Box::pin(self.drive(&agent, prepared, None)).await
+    }
+
+    async fn drive(
+        &mut self,
+        agent: &Agent,
+        prepared: Prepared,
+        earlier: Option<&windlass_core::State>,
+    ) -> Result<(), Failure> {
+        let host = agents::hosted(agent.log().clone());
+        let delegates = self.face.clone().map(|face| Delegates::new(host.clone(), face));
+        let mut view = View::new(self.view).logged(&self.words.log).brief();
+        view = view.within(self.face.as_ref(), delegates);
+        if let Some(state) = earlier {
+            view.recall(state);
+        }
+        let live = host.drive(agent, prepared);
+        let run = match self.terminal.clone() {
+            Some(terminal) => {
+                terminal.come_back();
+                let listening = Listening {
+                    terminal: &terminal,
+                    face: self.face.as_ref(),
+                    queues: agent.policy().past.while_running == WhileRunning::Queue,
+                    command: |word| commands::found(word).map(|command| command.name),
+                    help: || commands::tell(&commands::help()),
+                };
+                let driven = drive_and_listen(live, &mut view, &mut self.interrupts, &self.words, listening);
+                let driven = Box::pin(driven).await;
+                if let Some(face) = &self.face {
+                    face.rest();
+                }
+                driven?
+            }
+            None => drive(live, &mut view, &mut self.interrupts, &self.words).await?,
+        };
+        self.ended(&run, view).await
+    }
+
+    /// A turn has ended, or waits.
+    async fn ended(&mut self, run: &Run, mut view: View) -> Result<(), Failure> {
+        self.total.turns += 1;
+        self.total.usage.add(run.usage());
+        self.total.cost_usd += run.cost_usd().unwrap_or_default();
+        self.total.unpriced |= run.cost_usd().is_none();
+        let verdict = verdict(run, &self.words);
+        let log = self.store();
+        self.last = Some(run.clone());
+        let turn = Turn { run: run.id(), version: run.state().version() };
+        self.turns.retain(|earlier| earlier.run != turn.run);
+        self.turns.push(turn);
+        let cost = self.total.cost_usd;
+        if let Some(face) = &self.face {
+            face.rest();
+            face.status(|status| status.cost_usd = cost);
+        }
+        view.left(&*log, run, verdict.as_ref().err()).await?;
+        view.close()?;
+        match verdict {
+            Err(failure) if failure.exit == Exit::Cancelled && self.terminal.is_some() => {
+                out::note("cancelled; the conversation continues");
+                Ok(())
+            }
+            verdict => verdict.map(drop),
+        }
+    }
+
+    /// Continues the last run of a conversation first if it is suspended or was interrupted.
+    pub(super) async fn unfinished(&mut self) -> Result<(), Failure> {
+        let agent = match &self.speaker {
+            Speaker::Here(agent) => agent.clone(),
+            Speaker::There(talk) => {
+                let done = match Box::pin(talk.unfinished(&mut self.interrupts)).await? {
+                    Some((run, view)) => self.ended(&run, view).await,
+                    None => Ok(()),
+                };
+                return self.unless_reported(done);
+            }
+        };
+        let log = agent.log();
+        let Some(head) = log.head(&Owner::default(), &self.session).await? else { return Ok(()) };
+        let last = log.summary(head).await?;
+        if matches!(last.run_state, RunState::Ended(_)) {
+            return Ok(());
+        }
+        let state = load(&**log, last.run).await?;
+        // An interactive user wants to continue.
+        let options = DriveOptions { resumed_by: ResumedBy::Person, ..self.options() };
+        let prepared = agent.resume(last.run).options(options).prepare().await;
+        let prepared = prepared.map_err(|error| {
+            let again = Again::new(format!("windlass runs resume{} {}", self.words.log, last.run));
+            changed(error, Path::new(self.words.file.as_deref().unwrap_or("FILE")), &again)
+        })?;
+        self.going_on(last.run);
+        let done = Box::pin(self.drive(&agent, prepared, Some(&state))).await;
+        self.unless_reported(done)
+    }
+
+    /// At a terminal the user sees the error of an earlier run, and the chat begins.
+    fn unless_reported(&self, done: Result<(), Failure>) -> Result<(), Failure> {
+        match done {
+            Err(failure)
+                if self.terminal.is_some() && failure.exit != Exit::Internal && !failure.exit.is_left() =>
+            {
+                failure.show();
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    fn going_on(&self, run: RunId) {
+        if !self.view.quiet {
+            out::note(format_args!("continuing run {run}, which had not ended"));
+        }
+    }
+}

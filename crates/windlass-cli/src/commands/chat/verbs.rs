@@ -1,0 +1,344 @@
+//! What the commands of a conversation do.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use data_encoding::BASE64;
+use windlass_core::{Message, SessionId};
+use windlass_read::load;
+use windlass_read::reports::sessions;
+use windlass_read::words::{count, cut, name, time, usage};
+
+use super::commands::{self, KEYS, Words, expanded, tell};
+use super::{Chat, Speaker, Total, Turn};
+use crate::agents;
+use crate::attachments::AttachArgs;
+use crate::commands::run::new_session;
+use crate::failure::{Exit, Failure};
+use crate::out;
+use crate::session::is_unnamed;
+
+/// Sessions that are listed.
+const SESSIONS: usize = 20;
+/// The most bytes that a terminal takes for its clipboard: 74,994, so that the sequence has 100,000 (xterm, OSC 52).
+const CLIPBOARD: usize = 74_994;
+/// Characters of a message in a line.
+const SHORT: usize = 60;
+
+impl Chat {
+    /// Carries out a command. `false`: the conversation is over.
+    pub(super) async fn command(&mut self, word: &str, rest: &str) -> Result<bool, Failure> {
+        let Some(command) = commands::found(word) else {
+            out::note(commands::unknown(&cut(word, SHORT)));
+            return Ok(true);
+        };
+        match command.name {
+            "/quit" => {
+                self.goodbye();
+                return Ok(false);
+            }
+            "/help" => self.help(),
+            "/cost" => tell(&self.costs()),
+            "/context" => tell(&self.context()),
+            "/tools" => self.tools(),
+            "/model" => Box::pin(self.model(rest)).await?,
+            "/attach" => self.attach(rest)?,
+            "/raw" => self.raw(),
+            "/copy" => self.copy(),
+            "/save" => self.save(rest).await?,
+            "/new" => self.begin(rest),
+            "/sessions" => Box::pin(self.sessions(rest)).await?,
+            "/fork" => self.fork(rest)?,
+            "/undo" => drop(self.undo().await?),
+            "/edit" => {
+                if let Some(text) = self.undo().await? {
+                    match &self.face {
+                        Some(face) => face.put(&text),
+                        None => tell(&format!("the message was:\n{text}")),
+                    }
+                }
+            }
+            "/retry" => {
+                if let Some(text) = self.undo().await? {
+                    Box::pin(self.turn(&text)).await?;
+                }
+            }
+            "/queue" if !rest.is_empty() => Box::pin(self.turn(rest)).await?,
+            _ => out::note("the agent is not working; type the message alone"),
+        }
+        Ok(true)
+    }
+
+    fn help(&self) {
+        tell(&commands::help());
+        if self.face.is_some() {
+            tell("");
+            tell(KEYS);
+        }
+    }
+
+    /// Tokens and cost so far.
+    pub(super) fn costs(&self) -> String {
+        let Total { turns, usage: tokens, cost_usd, unpriced } = &self.total;
+        let rest = match (unpriced, *cost_usd > 0.0) {
+            (false, _) => "",
+            (true, true) => " and turns whose price is unknown",
+            (true, false) => ", cost unknown",
+        };
+        format!("{}, {}{rest}", count(*turns, "turn"), usage(tokens, Some(*cost_usd)))
+    }
+
+    /// How much of the context is used.
+    pub(super) fn context(&self) -> String {
+        match (&self.last, &self.face) {
+            (None, _) => "nothing was sent yet".to_owned(),
+            (Some(_), Some(face)) => face.context(),
+            (Some(run), None) => {
+                let messages = run.messages().count() as u64;
+                format!("the conversation has {}", count(messages, "message"))
+            }
+        }
+    }
+
+    fn tools(&self) {
+        let Speaker::Here(agent) = &self.speaker else {
+            out::note("the tools are the server's: `windlass agents` there lists them");
+            return;
+        };
+        let tools = agent.tools();
+        if tools.is_empty() {
+            out::note("the agent has no tools");
+        }
+        for tool in tools.iter() {
+            let about = tool.description.lines().next().unwrap_or_default();
+            out::note(format_args!("{}  {}", name(&tool.name), cut(about, SHORT * 2)));
+        }
+    }
+
+    /// Names the model, or goes on with another one.
+    async fn model(&mut self, wanted: &str) -> Result<(), Failure> {
+        let Speaker::Here(agent) = &self.speaker else {
+            out::note("the model is the server's");
+            return Ok(());
+        };
+        if wanted.is_empty() {
+            let models: Vec<_> = agent.models().iter().map(|model| name(&model.name)).collect();
+            out::note(format_args!("{} (/model NAME goes on with another one)", models.join(", then ")));
+            return Ok(());
+        }
+        let Some(local) = &mut self.local else { return Ok(()) };
+        let overrides =
+            crate::overrides::Overrides { model: Some(wanted.to_owned()), ..local.overrides.clone() };
+        let file = agents::read(&local.path, &overrides)?;
+        let (log, cassette) = (local.log.clone(), local.cassette.clone());
+        let assembly = agents::start(&file, &overrides, &log, cassette, &mut self.interrupts).await?;
+        assembly.chosen.iter().for_each(out::note);
+        local.overrides = overrides;
+        self.speaker = Speaker::Here(assembly.agent);
+        self.show_model();
+        Ok(())
+    }
+
+    fn attach(&mut self, path: &str) -> Result<(), Failure> {
+        if path.is_empty() {
+            match self.attached.as_slice() {
+                [] => out::note("no file is attached; /attach FILE sends one with the next message"),
+                files => files.iter().for_each(|file| out::note(file.display())),
+            }
+            return Ok(());
+        }
+        let file = expanded(path.trim_matches(['\'', '"']));
+        // One that cannot be sent is said now.
+        AttachArgs::of(vec![file.clone()]).read()?;
+        self.attached.push(file);
+        let files = self.attached.len();
+        match &self.face {
+            Some(face) => face.status(|status| status.attached = files),
+            None => out::note("it goes with the next message"),
+        }
+        Ok(())
+    }
+
+    /// The last answer, as the model wrote it.
+    fn answer(&self) -> Option<String> {
+        let run = self.last.as_ref()?;
+        let text = run.output().map(|output| format!("{output:#}")).or_else(|| run.text().map(str::to_owned));
+        text.filter(|text| !text.is_empty())
+    }
+
+    fn raw(&self) {
+        match self.answer() {
+            Some(text) => tell(&text),
+            None => out::note("there is no answer yet"),
+        }
+    }
+
+    fn copy(&self) {
+        match self.answer() {
+            None => out::note("there is no answer yet"),
+            Some(_) if self.face.is_none() => {
+                out::note("only a terminal has a clipboard; /save FILE writes a file");
+            }
+            Some(text) if text.len() > CLIPBOARD => {
+                out::note("the answer is too long for the terminal's clipboard; /save FILE writes a file");
+            }
+            Some(text) => {
+                out::clipboard(&BASE64.encode(text.as_bytes()));
+                out::note("copied, if the terminal lets programs do so");
+            }
+        }
+    }
+
+    /// Writes the conversation as Markdown.
+    async fn save(&self, path: &str) -> Result<(), Failure> {
+        if path.is_empty() {
+            out::note("/save FILE names the file");
+            return Ok(());
+        }
+        let Some(run) = &self.last else {
+            out::note("nothing was said yet");
+            return Ok(());
+        };
+        let path = expanded(path);
+        let mut text = String::new();
+        let state = load(&*self.store(), run.id()).await?;
+        for message in state.history().iter() {
+            let (who, content) = match &**message {
+                Message::User { content, .. } | Message::TaskDelegation { content } => {
+                    ("You", content.text().into_owned())
+                }
+                Message::Assistant(reply) => {
+                    ("Agent", reply.text_without_calls().unwrap_or_default().to_string())
+                }
+                Message::System { .. } | Message::Tool(_) => continue,
+            };
+            if !content.trim().is_empty() {
+                let _infallible = write!(text, "## {who}\n\n{}\n\n", content.trim());
+            }
+        }
+        let mut options = std::fs::OpenOptions::new();
+        let opened = options.write(true).create_new(true).open(&path);
+        let written = opened.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
+        match written {
+            Ok(()) => out::note(format_args!("written to {}", path.display())),
+            Err(error) => {
+                let failure = Failure::new(Exit::Failed, format!("cannot write {}", path.display()));
+                let exists = error.kind() == std::io::ErrorKind::AlreadyExists;
+                let failure = failure.cause(error.to_string());
+                return Err(if exists {
+                    failure.hint("name another file: nothing is replaced")
+                } else {
+                    failure
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins another session.
+    fn begin(&mut self, wanted: &str) {
+        let session = if wanted.is_empty() { new_session() } else { SessionId::from(wanted) };
+        self.goodbye();
+        self.change_session(session);
+        self.turns.clear();
+        self.last = None;
+    }
+
+    fn change_session(&mut self, session: SessionId) {
+        self.session = session;
+        self.base = None;
+        if let Speaker::There(talk) = &mut self.speaker {
+            talk.change_session(self.session.clone());
+        }
+        self.show_session();
+    }
+
+    /// Shows the session's name, if it has one.
+    pub(super) fn show_session(&self) {
+        let words = if is_unnamed(&self.session) { String::new() } else { self.session.as_str().to_owned() };
+        if let Some(face) = &self.face {
+            face.status(|status| status.session = words);
+        } else {
+            out::note(format_args!("session: {}", self.session));
+        }
+    }
+
+    async fn sessions(&mut self, wanted: &str) -> Result<(), Failure> {
+        if !wanted.is_empty() {
+            self.begin(wanted);
+            return Box::pin(self.join()).await;
+        }
+        let store = self.store();
+        let mut listed = sessions(&*store).await?;
+        listed.retain(|session| session.held && !is_unnamed(&session.id));
+        listed.truncate(SESSIONS);
+        if listed.is_empty() {
+            out::note("no session has a name yet; /new NAME begins one");
+        }
+        for session in &listed {
+            let (id, runs) = (name(session.id.as_str()), count(session.runs as u64, "run"));
+            let first = cut(&session.first.title, SHORT);
+            out::note(format_args!("{id}  {}  {runs}  {first}", time(session.newest.updated_at)));
+        }
+        self.offer(listed.iter().map(|session| session.id.as_str().to_owned()).collect());
+        Ok(())
+    }
+
+    /// Offers these sessions as one types.
+    pub(super) fn offer(&self, sessions: Vec<String>) {
+        if let Some(face) = &self.face {
+            face.completes(Arc::new(Words { sessions }));
+        }
+    }
+
+    /// Goes on in another session from here.
+    fn fork(&mut self, wanted: &str) -> Result<(), Failure> {
+        let Some(last) = self.turns.last() else {
+            out::note("nothing was said that could be forked");
+            return Ok(());
+        };
+        let base = (last.run, last.version);
+        let session = if wanted.is_empty() { new_session() } else { SessionId::from(wanted) };
+        self.only_here("/fork")?;
+        self.goodbye();
+        self.change_session(session);
+        self.base = Some(base);
+        out::note("the next message goes on from here");
+        Ok(())
+    }
+
+    /// Goes back to before the last message, which it returns.
+    async fn undo(&mut self) -> Result<Option<String>, Failure> {
+        self.only_here("/undo")?;
+        let Some(Turn { run, .. }) = self.turns.pop() else {
+            out::note("there is no message to take back");
+            return Ok(None);
+        };
+        let state = load(&*self.store(), run).await?;
+        let messages = state.history().iter().filter_map(|message| match &**message {
+            Message::User { content, .. } => Some(content.text().into_owned()),
+            Message::System { .. }
+            | Message::TaskDelegation { .. }
+            | Message::Assistant(_)
+            | Message::Tool(_) => None,
+        });
+        let text = messages.last();
+        let before = self.turns.last().map(|turn| (turn.run, turn.version));
+        self.change_session(new_session());
+        self.base = before;
+        self.last = None;
+        let text = text.unwrap_or_default();
+        let short = cut(&text, SHORT);
+        out::note(format_args!("back to before: {short} (run {run} stays in the log)"));
+        Ok(Some(text))
+    }
+
+    fn only_here(&self, command: &str) -> Result<(), Failure> {
+        match &self.speaker {
+            Speaker::Here(_) => Ok(()),
+            Speaker::There(_) => {
+                Err(Failure::new(Exit::Usage, format!("{command} works on a log, and not on a server")))
+            }
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The face of a conversation at a terminal: finished text goes to the terminal's scrollback, and below it stands a tail with what
+//! is going on, the person's message and a line of status.
+//!
+//! A thread of its own waits for keys and draws. Whatever changes the state draws, too, at most once in [`FRAME`].
+
+mod delegates;
+mod draw;
+mod live;
+mod modes;
+mod question;
+mod reader;
+mod status;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+use windlass_terminal::input::{Completer, Editor, History};
+use windlass_terminal::markdown::Stream;
+
+use crate::out::{self, frames};
+pub(crate) use delegates::Delegates;
+use live::Live;
+use modes::Modes;
+pub(crate) use question::Asked;
+use question::Asking;
+pub(crate) use status::Status;
+
+/// The least time between two frames that no key asked for.
+const FRAME: Duration = Duration::from_millis(33);
+/// Texts in the history.
+const HISTORY: usize = 1_000;
+
+/// What the person does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// A message or a command was sent.
+    Sent(String),
+    /// The end of the input.
+    End,
+}
+
+/// A conversation at a terminal.
+#[derive(Clone)]
+pub(crate) struct Face(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    /// What the person did, and nobody has looked at.
+    acts: Mutex<VecDeque<Act>>,
+    acted: Notify,
+    /// A line was typed at a question.
+    answered: Notify,
+    modes: Modes,
+    completer: Mutex<Arc<dyn Completer + Send + Sync>>,
+    history: Option<std::path::PathBuf>,
+}
+
+impl std::fmt::Debug for Face {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Face").finish_non_exhaustive()
+    }
+}
+
+/// Everything that is shown below the finished text.
+struct State {
+    editor: Editor,
+    stream: Stream,
+    live: Live,
+    status: Status,
+    asking: Option<Asking>,
+    /// What was finished last.
+    part: draw::Part,
+    /// A line that stands until the next key.
+    hint: Option<String>,
+    /// Messages that the agent has not heard yet.
+    unheard: Vec<String>,
+    drawn: Instant,
+    /// Whether the last change was not drawn.
+    stale: bool,
+    /// Whether another program has the terminal, or the conversation is over.
+    away: bool,
+}
+
+/// No words are known.
+struct Nothing;
+
+impl Completer for Nothing {
+    fn offers(&self, _before: &str) -> Option<(usize, Vec<windlass_terminal::input::Offer>)> {
+        None
+    }
+}
+
+impl Face {
+    /// Takes the terminal. `None`: it cannot show a tail, or its keys cannot be read one by one.
+    pub(crate) fn open(history: Option<std::path::PathBuf>) -> Option<Self> {
+        if !frames::can_draw() {
+            return None;
+        }
+        let modes = Modes::take()?;
+        let kept = history.as_ref().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+        let state = State {
+            editor: Editor::new(History::read(&kept, HISTORY)),
+            stream: Stream::default(),
+            live: Live::default(),
+            status: Status::default(),
+            asking: None,
+            part: draw::Part::default(),
+            hint: None,
+            unheard: Vec::new(),
+            drawn: Instant::now(),
+            stale: false,
+            away: false,
+        };
+        let shared = Shared {
+            state: Mutex::new(state),
+            acts: Mutex::default(),
+            acted: Notify::new(),
+            answered: Notify::new(),
+            modes,
+            completer: Mutex::new(Arc::new(Nothing)),
+            history,
+        };
+        let face = Self(Arc::new(shared));
+        face.change(|_| {});
+        reader::start(&face);
+        Some(face)
+    }
+
+    /// Gives the terminal back as it was.
+    pub(crate) fn close(&self) {
+        self.lock().away = true;
+        frames::leave();
+        self.0.modes.give_back();
+    }
+
+    /// Lets another program have the terminal until the guard is dropped.
+    pub(crate) async fn away(&self) -> Away {
+        self.lock().away = true;
+        frames::leave();
+        out::drained().await;
+        self.0.modes.give_back();
+        Away(self.clone())
+    }
+
+    /// The words that are offered.
+    pub(crate) fn completes(&self, completer: Arc<dyn Completer + Send + Sync>) {
+        *self.0.completer.lock().unwrap_or_else(PoisonError::into_inner) = completer;
+    }
+
+    fn completer(&self) -> Arc<dyn Completer + Send + Sync> {
+        self.0.completer.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and shows it in its time.
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let done = change(&mut state);
+        if state.drawn.elapsed() >= FRAME {
+            draw::draw(&mut state);
+        } else {
+            state.stale = true;
+        }
+        done
+    }
+
+    /// Changes the state, and shows it at once.
+    fn change_now<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let done = change(&mut state);
+        draw::draw(&mut state);
+        done
+    }
+
+    /// The next thing that the person does. Cancel-safe.
+    pub(crate) async fn next(&self) -> Act {
+        loop {
+            let acted = self.0.acted.notified();
+            if let Some(act) = self.0.acts.lock().unwrap_or_else(PoisonError::into_inner).pop_front() {
+                return act;
+            }
+            acted.await;
+        }
+    }
+
+    fn act(&self, act: Act) {
+        if let (Act::Sent(_), Some(path)) = (&act, &self.0.history) {
+            let file = self.lock().editor.history().file();
+            keep(path, &file);
+        }
+        self.0.acts.lock().unwrap_or_else(PoisonError::into_inner).push_back(act);
+        self.0.acted.notify_one();
+    }
+
+    /// Ctrl-C where nothing runs: what is typed is dropped, and without it a line says how to leave.
+    pub(crate) fn interrupted(&self) {
+        self.change_now(|state| {
+            if state.editor.text().is_empty() {
+                state.hint = Some("/quit or Ctrl-D leaves the conversation".to_owned());
+            }
+            state.editor.set("");
+        });
+    }
+
+    /// Puts a text where the person types.
+    pub(crate) fn put(&self, text: &str) {
+        self.change_now(|state| state.editor.set(text));
+    }
+
+    /// The person's message, above the answer to come.
+    pub(crate) fn echo(&self, text: &str) {
+        self.change_now(|state| draw::echo(state, text));
+    }
+
+    /// A piece of an answer.
+    pub(crate) fn text(&self, piece: &str) {
+        self.change(|state| state.stream.push(piece));
+    }
+
+    /// The answer, or the part of it before a call, is whole.
+    pub(crate) fn end_text(&self) {
+        self.change(|state| {
+            let rows = state.stream.finish(draw::look());
+            draw::finish(state, draw::Part::Text, &rows);
+        });
+    }
+
+    /// The piece that came is no part of the answer. Whether some of it went to the scrollback.
+    pub(crate) fn drop_text(&self) -> bool {
+        self.change(|state| std::mem::take(&mut state.stream).has_begun())
+    }
+
+    /// A call goes on from now on.
+    pub(crate) fn begin(&self, call: &str, name: &str, args: &str) {
+        self.change(|state| state.live.begin(call, name, args));
+    }
+
+    /// A call has ended: its line goes to the scrollback. `false`: it had not begun here.
+    pub(crate) fn end(&self, call: &str, result: &str, failed: bool) -> bool {
+        self.change(|state| {
+            let row = state.live.end(call, result, failed, draw::look());
+            row.is_some_and(|row| {
+                draw::finish(state, draw::Part::Call, &[row]);
+                true
+            })
+        })
+    }
+
+    /// What the run waits for; `None`: nothing goes on.
+    pub(crate) fn waits(&self, wait: Option<(String, u64)>) {
+        self.change(|state| state.live.wait = wait);
+    }
+
+    /// Nothing goes on any more.
+    pub(crate) fn rest(&self) {
+        self.change_now(|state| {
+            let rows = state.stream.finish(draw::look());
+            draw::finish(state, draw::Part::Text, &rows);
+            state.live.rest();
+            state.unheard.clear();
+        });
+    }
+
+    /// A message was sent to the agent while it works.
+    pub(crate) fn unheard(&self, text: &str) {
+        self.change_now(|state| state.unheard.push(text.to_owned()));
+    }
+
+    /// The agent has heard it.
+    pub(crate) fn heard(&self, text: &str) {
+        self.change(|state| {
+            if let Some(at) = state.unheard.iter().position(|message| message.trim() == text.trim()) {
+                state.unheard.remove(at);
+            }
+        });
+    }
+
+    /// How much of the context is used, in words.
+    pub(crate) fn context(&self) -> String {
+        self.lock().status.of_context().unwrap_or_else(|| "nothing is known of the context yet".to_owned())
+    }
+
+    /// Changes the line of status.
+    pub(crate) fn status(&self, change: impl FnOnce(&mut Status)) {
+        self.change(|state| change(&mut state.status));
+    }
+
+    /// Everything of a call, for those who want to see all.
+    pub(crate) fn detail(&self, title: &str, text: &str) {
+        self.lock().live.detail(title, text);
+    }
+}
+
+/// Another program has the terminal.
+pub(crate) struct Away(Face);
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        self.0.0.modes.take_again();
+        self.0.change_now(|state| state.away = false);
+    }
+}
+
+/// Keeps the history where only the user can read it. Should that fail, only the arrow keys know less next time.
+fn keep(path: &std::path::Path, file: &str) {
+    use std::io::Write as _;
+    use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+    let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
+    if let Ok(mut opened) = opened {
+        let _open = opened.set_permissions(std::fs::Permissions::from_mode(0o600));
+        let _kept = opened.write_all(file.as_bytes());
+    }
+}

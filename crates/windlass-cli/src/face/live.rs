@@ -1,0 +1,149 @@
+//! What is going on: calls with their time, the wait, and everything of the calls that have ended.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use windlass_core::event::Millis;
+use windlass_read::words::span;
+use windlass_terminal::markdown::Look;
+use windlass_terminal::rows::{Cut, Margin, fitted, width, wrapped};
+use windlass_terminal::{Color, Line, Modifier, Span, Style};
+
+use crate::waiting::picture;
+
+/// Calls whose whole text is kept for those who want to see it.
+const DETAILS: usize = 32;
+/// The most bytes that are kept of such a text: 256 KiB.
+const DETAIL_BYTES: usize = 256 * 1024;
+/// Calls that are shown one by one; the others are counted.
+const CALLS: usize = 6;
+
+/// A call that has begun.
+#[derive(Debug)]
+struct Call {
+    id: String,
+    name: String,
+    args: String,
+    since: Instant,
+}
+
+/// What is going on.
+#[derive(Debug, Default)]
+pub(super) struct Live {
+    calls: Vec<Call>,
+    /// What the run waits for, and since when.
+    pub(super) wait: Option<(String, Millis)>,
+    /// Calls that have ended: what they were, and their result.
+    details: VecDeque<(String, String)>,
+}
+
+impl Live {
+    pub(super) fn begin(&mut self, id: &str, name: &str, args: &str) {
+        // Another try takes the place of the one before.
+        self.calls.retain(|call| call.id != id);
+        let since = Instant::now();
+        self.calls.push(Call { id: id.to_owned(), name: name.to_owned(), args: args.to_owned(), since });
+    }
+
+    /// The line of a call that has ended. `None`: it had not begun here.
+    pub(super) fn end(&mut self, id: &str, result: &str, failed: bool, look: Look) -> Option<Line<'static>> {
+        let at = self.calls.iter().position(|call| call.id == id)?;
+        let call = self.calls.remove(at);
+        let (mark, colour) = match (failed, look.unicode) {
+            (false, true) => ("✓ ", Color::Green),
+            (true, true) => ("✗ ", Color::Red),
+            (false, false) => ("ok ", Color::Green),
+            (true, false) => ("failed ", Color::Red),
+        };
+        let mark = Span::styled(mark, Style::new().fg(colour));
+        let arrow = if look.unicode { " → " } else { " -> " };
+        let time = format!("  {}", span(call.since.elapsed().as_millis() as u64));
+        let room = look.columns.saturating_sub(mark.width() + width(&time) + width(arrow));
+        let result = fitted(result, room.saturating_sub(width(&call.name) + 1).max(room / 2));
+        let mut row = vec![mark];
+        row.extend(call.words(room.saturating_sub(width(&result))));
+        row.extend([Span::raw(arrow), Span::raw(result), Span::styled(time, dim())]);
+        Some(Line::from(row))
+    }
+
+    /// Nothing goes on any more.
+    pub(super) fn rest(&mut self) {
+        self.calls.clear();
+        self.wait = None;
+    }
+
+    pub(super) fn is_moving(&self) -> bool {
+        self.wait.is_some() || !self.calls.is_empty()
+    }
+
+    pub(super) fn detail(&mut self, title: &str, text: &str) {
+        if self.details.len() == DETAILS {
+            self.details.pop_front();
+        }
+        let mut end = text.len().min(DETAIL_BYTES);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (kept, rest) = text.split_at(end);
+        let more = if rest.is_empty() { "" } else { "\n…" };
+        self.details.push_back((title.to_owned(), format!("{kept}{more}")));
+    }
+
+    /// Everything of the calls that have ended since this was asked for last.
+    pub(super) fn details(&mut self, look: Look) -> Vec<Line<'static>> {
+        let margin = Margin { first: vec![Span::raw("  ")], rest: vec![Span::raw("  ")] };
+        let mut rows = Vec::new();
+        for (title, text) in std::mem::take(&mut self.details) {
+            let bold = Style::new().add_modifier(Modifier::BOLD);
+            rows.extend(wrapped(&[Span::styled(title, bold)], look.columns, &Margin::default(), Cut::Words));
+            for line in text.trim_end_matches('\n').split('\n') {
+                let line = Span::styled(line.to_owned(), dim());
+                rows.extend(wrapped(&[line], look.columns, &margin, Cut::Anywhere));
+            }
+        }
+        rows
+    }
+
+    /// The rows at that time.
+    pub(super) fn rows(&self, now: Millis, look: Look) -> Vec<Line<'static>> {
+        let spinner = picture(now, look.unicode);
+        let mut rows = Vec::new();
+        for call in self.calls.iter().take(CALLS) {
+            let time = format!("  {}", seconds(call.since.elapsed()));
+            let room = look.columns.saturating_sub(2 + width(&time));
+            let mut row = vec![Span::styled(format!("{spinner} "), Style::new().fg(Color::Cyan))];
+            row.extend(call.words(room));
+            row.push(Span::styled(time, dim()));
+            rows.push(Line::from(row));
+        }
+        if self.calls.len() > CALLS {
+            let more = format!("  … {} more", self.calls.len() - CALLS);
+            rows.push(Line::styled(more, dim()));
+        }
+        // A line for each call says what is waited for.
+        if let Some((what, since)) = self.wait.as_ref().filter(|_| self.calls.is_empty()) {
+            let elapsed = now.saturating_sub(*since) / 1_000;
+            let words = fitted(&format!("{spinner} waiting for {what}: {elapsed} s"), look.columns);
+            rows.push(Line::styled(words, dim()));
+        }
+        rows
+    }
+}
+
+impl Call {
+    /// Its name and as much of its arguments as fits.
+    fn words(&self, room: usize) -> Vec<Span<'static>> {
+        let name = fitted(&self.name, room);
+        let left = room.saturating_sub(width(&name) + 1);
+        let args = if left > 3 { format!(" {}", fitted(&self.args, left)) } else { String::new() };
+        vec![Span::styled(name, Style::new().add_modifier(Modifier::BOLD)), Span::styled(args, dim())]
+    }
+}
+
+fn seconds(elapsed: Duration) -> String {
+    format!("{} s", elapsed.as_secs())
+}
+
+pub(super) fn dim() -> Style {
+    Style::new().add_modifier(Modifier::DIM)
+}

@@ -1,0 +1,203 @@
+//! A question in its frame: its text, its arguments, and the keys that answer it.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use windlass_terminal::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use windlass_terminal::input::{Done, Editor, History};
+use windlass_terminal::markdown::Look;
+use windlass_terminal::rows::{Cut, Margin, wrapped};
+use windlass_terminal::{Color, Line, Modifier, Span, Style};
+
+use super::draw::look;
+use super::live::dim;
+use super::{Face, Nothing};
+use crate::out::{self, Style as Weight};
+
+/// Keys that were pressed before somebody could have read the question are no answer to it.
+const UNREAD: Duration = Duration::from_millis(400);
+
+/// A question as it is put.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    /// The question, with its id and its place among the others.
+    pub(crate) head: String,
+    /// What it is about.
+    pub(crate) body: Vec<(Weight, String)>,
+    /// The answers, as one gives them.
+    pub(crate) choices: String,
+    /// Letters that answer at once; the others are typed.
+    pub(crate) keys: &'static str,
+    /// What each of them does, a line each.
+    pub(crate) help: &'static str,
+}
+
+/// A question that stands.
+#[derive(Debug)]
+pub(super) struct Asking {
+    asked: Asked,
+    editor: Editor,
+    /// Whether a reason is typed.
+    reason: bool,
+    since: Instant,
+    /// Whether the answers are explained.
+    help: bool,
+    /// What was not understood.
+    unclear: Option<String>,
+    /// What was typed; `None`: the question is left.
+    lines: VecDeque<Option<String>>,
+}
+
+impl Face {
+    /// Puts a question.
+    pub(crate) fn ask(&self, asked: Asked) {
+        self.change_now(|state| {
+            let (editor, lines) = (Editor::new(History::read("", 0)), VecDeque::new());
+            let since = Instant::now();
+            state.asking =
+                Some(Asking { asked, editor, reason: false, since, help: false, unclear: None, lines });
+        });
+    }
+
+    /// What is typed at the question that stands; `None`: it is left. Cancel-safe.
+    pub(crate) async fn typed(&self) -> Option<String> {
+        loop {
+            let answered = self.0.answered.notified();
+            if let Some(line) = self.lock().asking.as_mut().and_then(|asking| asking.lines.pop_front()) {
+                return line;
+            }
+            answered.await;
+        }
+    }
+
+    /// What was typed is no answer.
+    pub(crate) fn unclear(&self, why: &str) {
+        self.change_now(|state| {
+            if let Some(asking) = &mut state.asking {
+                asking.unclear = Some(why.to_owned());
+            }
+        });
+    }
+
+    /// The question is answered, left or withdrawn: what it was goes to the scrollback.
+    pub(crate) fn asked(&self) {
+        self.change_now(|state| {
+            if let Some(asking) = state.asking.take() {
+                let mut rows = asking.question(look());
+                rows.extend(asking.body(look(), usize::MAX));
+                out::finished(&rows);
+            }
+        });
+    }
+}
+
+impl Asking {
+    pub(super) fn paste(&mut self, text: &str) {
+        if !self.waits_for_letter() {
+            self.editor.paste(text);
+        }
+    }
+
+    /// Whether keys are no answer yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.since.elapsed() < UNREAD
+    }
+
+    /// Whether one letter answers now.
+    fn waits_for_letter(&self) -> bool {
+        !self.asked.keys.is_empty() && !self.reason
+    }
+
+    pub(super) fn key(&mut self, key: KeyEvent) {
+        if self.is_new() {
+            return;
+        }
+        self.unclear = None;
+        let plain = key.modifiers.is_empty() || key.modifiers == KeyModifiers::SHIFT;
+        if self.waits_for_letter() {
+            match key.code {
+                KeyCode::Char('d') if key.modifiers == KeyModifiers::CONTROL => self.lines.push_back(None),
+                KeyCode::Char('n') if plain => self.reason = true,
+                KeyCode::Char('?') => self.help = true,
+                KeyCode::Char(letter) if plain && self.asked.keys.contains(letter) => {
+                    self.lines.push_back(Some(letter.to_string()));
+                }
+                KeyCode::Char(letter) if plain => {
+                    self.unclear = Some(format!("`{letter}` is no answer: {}", self.asked.choices));
+                }
+                KeyCode::Enter => self.unclear = Some(format!("a letter answers: {}", self.asked.choices)),
+                _ => {}
+            }
+            return;
+        }
+        if self.reason && key.code == KeyCode::Esc {
+            self.reason = false;
+            self.editor.set("");
+            return;
+        }
+        match self.editor.key(key, &Nothing) {
+            Done::Sent(text) if self.reason => {
+                // Who types `no` means no reason.
+                let reason = if text.trim() == "o" { "" } else { text.trim() };
+                self.lines.push_back(Some(format!("n {reason}").trim_end().to_owned()));
+            }
+            Done::Sent(text) => self.lines.push_back(Some(text)),
+            Done::End => self.lines.push_back(None),
+            Done::Edited | Done::Unknown => {}
+        }
+    }
+
+    fn question(&self, look: Look) -> Vec<Line<'static>> {
+        let bold = Style::new().add_modifier(Modifier::BOLD).fg(Color::Yellow);
+        wrapped(&[Span::styled(self.asked.head.clone(), bold)], look.columns, &Margin::default(), Cut::Words)
+    }
+
+    /// The rows of what it is about: all, or the beginning and the end.
+    fn body(&self, look: Look, most: usize) -> Vec<Line<'static>> {
+        let mut rows = Vec::new();
+        for (weight, line) in &self.asked.body {
+            let indent = line.chars().take_while(|char| *char == ' ').count().min(8);
+            let (text, before) = (line.get(indent..).unwrap_or_default(), " ".repeat(indent));
+            let margin = Margin { first: vec![Span::raw(before.clone())], rest: vec![Span::raw(before)] };
+            let text = Span::styled(text.to_owned(), weight.on_row());
+            rows.extend(wrapped(&[text], look.columns, &margin, Cut::Words));
+        }
+        let over = rows.len().saturating_sub(most);
+        if over > 0 {
+            let end = most / 3;
+            let begin = most.saturating_sub(end + 1);
+            let rest = rows.split_off(rows.len() - end);
+            rows.truncate(begin);
+            rows.push(Line::styled(format!("  … {} more rows: s shows all", over + 1), dim()));
+            rows.extend(rest);
+        }
+        rows
+    }
+
+    /// Adds its rows, at most so many, and returns the place of the cursor among them.
+    pub(super) fn rows(&self, look: Look, most: usize, rows: &mut Vec<Line<'static>>) -> (usize, usize) {
+        let bar = if look.unicode { "─" } else { "-" };
+        let mut question = vec![Line::styled(bar.repeat(look.columns.min(60)), dim())];
+        question.extend(self.question(look));
+        let reason = "Enter sends it, without a reason too; Esc goes back".to_owned();
+        let choices = if self.reason { &reason } else { &self.asked.choices };
+        // The answers stand there once they are taken.
+        let choices = if self.is_new() { "" } else { choices };
+        let typed = self.unclear.as_deref().unwrap_or(choices);
+        let weight = if self.unclear.is_some() { Style::new().fg(Color::Red) } else { dim() };
+        let mut choices = Vec::new();
+        for line in self.help.then_some(self.asked.help).into_iter().flat_map(str::lines).chain([typed]) {
+            let line = Span::styled(line.to_owned(), weight);
+            choices.extend(wrapped(&[line], look.columns, &Margin::default(), Cut::Words));
+        }
+        let prompt = if self.reason { "why not? " } else { "> " };
+        let (editor, cursor) = self.editor.rows(prompt, look.columns, 3);
+        let room = most.saturating_sub(question.len() + choices.len() + editor.len());
+        rows.extend(question);
+        rows.extend(self.body(look, room));
+        rows.extend(choices);
+        let first = rows.len();
+        rows.extend(editor);
+        (first + cursor.0, cursor.1)
+    }
+}

@@ -1,0 +1,114 @@
+//! The thread that waits for keys.
+
+use std::time::Duration;
+
+use windlass_terminal::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
+use windlass_terminal::input::Done;
+
+use super::{Act, Face, draw};
+use crate::out::{self, frames};
+
+/// Time between two looks while something moves: 40 ms.
+const MOVING: Duration = Duration::from_millis(40);
+/// Time between two looks while nothing does.
+const STILL: Duration = Duration::from_millis(250);
+
+/// Starts it. It ends with the process.
+pub(super) fn start(face: &Face) {
+    let face = face.clone();
+    // Without a thread nobody could type: the end of the input says so.
+    let kept = face.clone();
+    if std::thread::Builder::new().name("keys".into()).spawn(move || look(&face)).is_err() {
+        kept.act(Act::End);
+    }
+}
+
+fn look(face: &Face) {
+    loop {
+        let (away, moving) = {
+            let state = face.lock();
+            (state.away, state.stale || draw::is_moving(&state))
+        };
+        if away {
+            std::thread::sleep(STILL);
+            continue;
+        }
+        let ready = poll(if moving { MOVING } else { STILL });
+        if face.lock().away {
+            continue;
+        }
+        match ready.and_then(|ready| if ready { read().map(Some) } else { Ok(None) }) {
+            Ok(Some(event)) => take(face, event),
+            Ok(None) => {
+                let mut state = face.lock();
+                if !state.away && (state.stale || draw::is_moving(&state)) {
+                    draw::draw(&mut state);
+                }
+            }
+            Err(_) => {
+                // The terminal is gone.
+                face.act(Act::End);
+                return;
+            }
+        }
+    }
+}
+
+fn take(face: &Face, event: Event) {
+    match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => pressed(face, key),
+        Event::Paste(text) => face.change_now(|state| {
+            state.hint = None;
+            match &mut state.asking {
+                Some(asking) => asking.paste(&text),
+                None => state.editor.paste(&text),
+            }
+        }),
+        Event::Resize(..) => {
+            frames::redraw(false);
+            face.change_now(|_| {});
+        }
+        Event::Key(_) | Event::FocusGained | Event::FocusLost | Event::Mouse(_) => {}
+    }
+}
+
+fn pressed(face: &Face, key: KeyEvent) {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Char('o') if control => {
+            face.change_now(|state| {
+                let rows = state.live.details(draw::look());
+                if rows.is_empty() {
+                    state.hint = Some("no call was made since they were shown last".to_owned());
+                }
+                out::finished(&rows);
+            });
+            return;
+        }
+        KeyCode::Char('l') if control => {
+            out::control("\x1b[H\x1b[2J");
+            frames::redraw(true);
+            face.change_now(|_| {});
+            return;
+        }
+        _ => {}
+    }
+    let completer = face.completer();
+    let act = face.change_now(|state| {
+        state.hint = None;
+        if let Some(asking) = &mut state.asking {
+            asking.key(key);
+            return None;
+        }
+        match state.editor.key(key, &*completer) {
+            Done::Sent(text) if text.trim().is_empty() => None,
+            Done::Sent(text) => Some(Act::Sent(text)),
+            Done::End => Some(Act::End),
+            Done::Edited | Done::Unknown => None,
+        }
+    });
+    match act {
+        Some(act) => face.act(act),
+        None => face.0.answered.notify_one(),
+    }
+}

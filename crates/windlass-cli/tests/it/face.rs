@@ -1,0 +1,480 @@
+//! The face of a conversation at a terminal: what a real terminal would show, scrollback included.
+
+use std::io::{Read as _, Write as _};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::hostile::steering;
+use crate::kit::{Home, PLAIN, SLOW, lines, until};
+use crate::seat::Seat;
+use crate::server::{Reply, Server};
+
+const TEXT: &str = "\
+# A plan
+
+A **long** paragraph with *weights*, `code` and a [link](https://example.org/docs) that wraps over rows, so that no word is broken.
+
+1. First `cargo build`
+2. Then the tests:
+   - unit tests
+   - others, which take longer and whose text wraps at eighty columns, too
+
+| Town | Inhabitants | Remark |
+|:-----|------------:|--------|
+| 東京 | 14000000 | a long remark that has to wrap in a narrow terminal |
+| Bergen | 290000 | rain |
+
+```rust
+/* over
+   lines */
+fn main() {}
+```
+
+> quoted
+
+That is all.
+";
+
+/// The text in pieces of that many bytes.
+fn pieces(text: &'static str, size: usize) -> Vec<&'static str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let at = (size..rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
+        pieces.push(&rest[..at]);
+        rest = &rest[at..];
+    }
+    pieces
+}
+
+/// A conversation with a server that gives these replies; all pieces come at once.
+fn talk(home: &Home, replies: Vec<Reply>, more: &str, size: (u16, u16)) -> (Seat, Server) {
+    let server = Server::start(replies);
+    home.write("agent.yaml", &format!("{}{more}", server.agent()));
+    let seat = Seat::sized(home, &["chat", "agent.yaml"], size);
+    seat.shows("/help lists the commands");
+    seat.shows("\n>");
+    (seat, server)
+}
+
+/// The rows without those that differ from run to run.
+fn stable(whole: &str) -> String {
+    let mut summary = false;
+    let kept = whole.lines().filter(|row| {
+        // It ends before the next prompt.
+        summary = row.starts_with("answered: ") || summary && !row.starts_with('>');
+        !summary
+    });
+    // The time of a call stands at its end.
+    let without_time = |row: &str| match row.rsplit_once("  ").filter(|_| row.starts_with('✓')) {
+        Some((call, _)) => call.to_owned(),
+        None => row.to_owned(),
+    };
+    kept.map(without_time).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_long_answer_with_tables_and_code_at_three_widths() {
+    for columns in [40, 80, 200] {
+        let home = Home::new();
+        let all = pieces(TEXT, 7);
+        let words = all.len();
+        let (mut seat, server) = talk(&home, vec![Reply::Pieces(all)], "", (columns, 24));
+        (0..words).for_each(|_| server.go.send(()).unwrap());
+        seat.keys("Show it\r");
+        seat.shows("answered: ");
+        seat.shows("\n>\nopenai/m ");
+        insta::assert_snapshot!(format!("answer_{columns}"), stable(&seat.whole()));
+        seat.keys("\u{4}");
+        assert_eq!(seat.code(), 0);
+    }
+}
+
+#[test]
+fn a_resize_amid_the_stream_wraps_the_tail_and_repeats_nothing() {
+    let home = Home::new();
+    let all = pieces(TEXT, 40);
+    let words = all.len();
+    let (mut seat, server) = talk(&home, vec![Reply::Pieces(all)], "", (100, 30));
+    seat.keys("Show it\r");
+    for word in 0..words {
+        if word == 4 {
+            seat.shows("A long paragraph");
+            seat.resize((60, 30));
+        }
+        if word == 8 {
+            seat.shows("unit tests");
+            seat.resize((120, 30));
+        }
+        let _last = server.go.send(());
+    }
+    seat.shows("answered: ");
+    // Where the terminal wrapped anew is not known to this one; words are.
+    let whole = seat.raw();
+    assert!(whole.contains("\u{1b}[J"));
+    let shown = seat.whole();
+    assert_eq!(shown.matches("That is all.").count(), 1, "{shown}");
+    assert_eq!(shown.matches("Bergen").count(), 1, "{shown}");
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn what_is_typed_meanwhile_stays_apart_and_steers() {
+    let home = Home::new();
+    home.write("agent.yaml", SLOW);
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
+    seat.shows("\n>");
+    seat.keys("What is 2 + 5?\r");
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    seat.keys("be bri");
+    seat.shows("> be bri");
+    seat.shows("calculate {\"expression\":\"2 + 5\"}  1 s");
+    seat.shows("> be bri");
+    seat.keys("ef\r");
+    seat.shows("steered: be brief");
+    home.write("go", "");
+    seat.shows("answered: ");
+    let whole = seat.whole();
+    let row = whole.lines().find(|row| row.contains("→")).unwrap();
+    assert!(row.starts_with("✓ calculate {\"expression\":\"2 + 5\"} → 7"), "{row}");
+    assert!(!whole.contains("> be bri\n2 + 5"), "{whole}");
+    seat.keys("/quit\r");
+    seat.expect("continues this conversation");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn messages_wait_for_the_end_of_the_turn_where_the_agent_says_so() {
+    let home = Home::new();
+    home.write("agent.yaml", &format!("{SLOW}loop: {{ while_running: queue }}\n"));
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
+    seat.shows("\n>");
+    seat.keys("What is 2 + 5?\r");
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    seat.keys("What is 3 + 3?\r");
+    seat.shows("1 message queued");
+    home.write("go", "");
+    seat.shows("2 + 5 is 7.");
+    seat.shows("3 + 3 is 7.");
+    assert!(!seat.whole().contains("steered"));
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn three_approvals_in_one_reply_are_answered_by_letters() {
+    let home = Home::new();
+    let sum = |number: u32| json!({ "expression": format!("{number} + 2") }).to_string();
+    let replies =
+        vec![Reply::Calls("calculate".into(), vec![sum(1), sum(2), sum(3)]), Reply::Pieces(vec!["Done."])];
+    let more = "tools: [ { builtin: [calculate] } ]\nloop: { approve: [calculate] }\n";
+    let (mut seat, _server) = talk(&home, replies, more, (80, 24));
+    seat.keys("Add\r");
+    seat.shows("q1 (1 of 3): May `calculate` run?");
+    seat.shows("[y]es, [a]lways");
+    seat.keys("x");
+    seat.shows("`x` is no answer");
+    seat.keys("y");
+    seat.shows("q2 (2 of 3)");
+    seat.shows("expression: 2 + 2\n[y]es");
+    seat.keys("n");
+    seat.shows("why not?");
+    seat.keys("not today\r");
+    seat.shows("q3 (3 of 3)");
+    seat.shows("expression: 3 + 2\n[y]es");
+    seat.keys("?");
+    seat.shows("it does not run; the model reads your reason");
+    seat.keys("y");
+    seat.shows("answered: ");
+    insta::assert_snapshot!("approvals", stable(&seat.whole()));
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+    assert_eq!(home.events("CallStarted"), 2);
+}
+
+#[test]
+fn a_delegates_question_names_who_asks() {
+    let home = Home::new();
+    let child = format!("{PLAIN}loop: {{ approve: [calculate] }}\n").replace("name: plain", "name: sums");
+    home.write("sums.yaml", &child);
+    let ask = json!({ "task": "What is 2 + 3?" }).to_string();
+    let replies = vec![Reply::Call("sums".into(), ask), Reply::Pieces(vec!["It is 5."])];
+    let (mut seat, _server) = talk(&home, replies, "agents: [ ./sums.yaml ]\n", (80, 24));
+    seat.keys("What is it?\r");
+    seat.shows("q1 (`sums` asks): May `calculate` run?");
+    seat.shows("expression: 2 + 3\n[y]es");
+    seat.keys("y");
+    seat.shows("It is 5.");
+    seat.shows("✓ sums ");
+    // The delegate's own call stands further in.
+    seat.shows("✓   sums › calculate {\"expression\":\"2 + 3\"} → 5");
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn a_paste_of_300_lines_is_one_message() {
+    let home = Home::new();
+    let (mut seat, server) = talk(&home, vec![Reply::Pieces(vec!["Read."])], "", (80, 24));
+    let paste: Vec<String> = (1..=300).map(|line| format!("line {line}")).collect();
+    seat.keys(&format!("\u{1b}[200~{}\u{1b}[201~", paste.join("\r")));
+    seat.shows("  line 300");
+    assert!(!seat.whole().contains("line 200"), "only the end of a long message is shown");
+    seat.keys("\r");
+    seat.shows("Read.");
+    let request = server.requests.recv().unwrap();
+    let message =
+        request["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
+    assert_eq!(message, paste.join("\n"));
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn several_lines_history_and_completion() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    home.write("notes.md", "The number is 7.");
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
+    seat.shows("\n>");
+    seat.keys("one\\\rtwo");
+    seat.shows("> one\n  two");
+    seat.keys("\u{3}\u{15}\u{7f}\u{15}");
+    seat.keys("/co");
+    seat.shows("/context");
+    seat.keys("\u{15}@no\t");
+    seat.shows("> @notes.md");
+    seat.keys("\u{15}What is 2 + 3?\r");
+    seat.shows("2 + 3 is 5.");
+    seat.shows("answered: ");
+    seat.keys("\u{1b}[A");
+    until("it comes back", || seat.whole().matches("> What is 2 + 3?").count() == 2);
+    seat.keys("\u{15}/cost\r");
+    seat.shows("1 turn, about ");
+    seat.keys("/modle\r");
+    seat.shows("did you mean /model?");
+    seat.keys("/quit\r");
+    seat.expect("continues this conversation");
+    assert_eq!(seat.code(), 0);
+    assert!(home.read("home/chat_history").contains("What is 2 + 3?"));
+}
+
+#[test]
+fn a_message_is_taken_back_edited_and_sent_again_in_another_session() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml", "--session", "sums"], (80, 40));
+    seat.shows("\n>");
+    seat.keys("What is 2 + 3?\r");
+    seat.shows("2 + 3 is 5.");
+    seat.shows("answered: ");
+    seat.keys("What is 4 + 4?\r");
+    seat.shows("4 + 4 is 8.");
+    until("it has ended", || seat.whole().matches("answered: ").count() == 2);
+    seat.keys("/edit\r");
+    seat.shows("back to before: What is 4 + 4?");
+    seat.shows("> What is 4 + 4?\ntour");
+    seat.keys("\u{7f}\u{7f}5?\r");
+    seat.shows("4 + 5 is 9.");
+    until("it has ended", || seat.whole().matches("answered: ").count() == 3);
+    seat.keys("/quit\r");
+    seat.expect("continues this conversation");
+    assert_eq!(seat.code(), 0);
+    // The old session is as it was; the new one has the first turn, and not the second.
+    let old = home.windlass(["sessions", "show", "sums"]).stdout;
+    assert!(old.contains("4 + 4 is 8.") && !old.contains("4 + 5"), "{old}");
+    let new = home.windlass(["runs", "show", "last"]).stdout;
+    assert!(
+        new.contains("4 + 5 is 9.") && new.contains("(4 messages earlier") && !new.contains("4 + 4"),
+        "{new}"
+    );
+}
+
+#[test]
+fn ctrl_c_ends_the_turn_and_then_what_is_typed() {
+    let home = Home::new();
+    home.write("agent.yaml", SLOW);
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
+    let interrupt = |seat: &Seat| kill_process(Pid::from_child(&seat.child), Signal::INT).unwrap();
+    seat.shows("\n>");
+    seat.keys("half");
+    seat.shows("> half");
+    interrupt(&seat);
+    until("it is gone", || !seat.whole().contains("half"));
+    interrupt(&seat);
+    seat.shows("/quit or Ctrl-D leaves the conversation");
+    seat.keys("What is 2 + 5?\r");
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    interrupt(&seat);
+    seat.shows("cancelled; the conversation continues");
+    seat.keys("/new other\r");
+    seat.shows("session other");
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn after_kill_9_the_same_command_goes_on() {
+    let home = Home::new();
+    home.write("agent.yaml", SLOW);
+    let command = ["chat", "agent.yaml", "--session", "s"];
+    let mut seat = Seat::sized(&home, &command, (80, 24));
+    seat.shows("\n>");
+    seat.keys("What is 2 + 5?\r");
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    seat.child.kill().unwrap();
+    seat.child.wait().unwrap();
+    home.write("go", "");
+    let mut seat = Seat::sized(&home, &command, (80, 24));
+    seat.shows("which had not ended");
+    seat.shows("2 + 5 is 7.");
+    seat.shows("answered: ");
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+    assert_eq!(home.events("RunStarted"), 1);
+}
+
+#[test]
+fn a_terminal_that_closes_leaves_the_run_to_be_resumed() {
+    let home = Home::new();
+    home.write("agent.yaml", SLOW);
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
+    seat.shows("\n>");
+    seat.keys("What is 2 + 5?\r");
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    kill_process(Pid::from_child(&seat.child), Signal::HUP).unwrap();
+    seat.ended();
+    assert_eq!(home.events("RunEnded"), 0);
+    home.write("go", "");
+    assert_eq!(home.windlass(["runs", "resume", "last"]).stdout, "2 + 5 is 7.\n");
+}
+
+#[test]
+fn signals_at_the_prompt_leave_the_terminal_as_it_was() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)] {
+        let home = Home::new();
+        home.write("agent.yaml", PLAIN);
+        let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
+        until("the prompt reads keys", || seat.is_raw() && seat.raw().contains("> "));
+        seat.keys("half a li");
+        seat.expect("half a li");
+        kill_process(Pid::from_child(&seat.child), signal).unwrap();
+        assert_eq!(seat.ended(), code);
+        seat.expect("ended by SIG");
+        assert!(!seat.is_raw(), "{signal:?}");
+        // Marked pastes, and changes that are shown together.
+        for mode in ["2004", "2026"] {
+            let raw = seat.raw();
+            let last = |turn: char| raw.rfind(&format!("\u{1b}[?{mode}{turn}"));
+            assert!(last('h').is_some() && last('h') < last('l'), "mode {mode}: {raw:?}");
+        }
+        let raw = seat.raw();
+        assert!(raw.rfind("\u{1b}[?25h") > raw.rfind("\u{1b}[?25l"), "the cursor is hidden: {raw:?}");
+    }
+}
+
+#[test]
+fn e12_hostile_text_steers_nothing_in_the_face() {
+    let home = Home::new();
+    let hostile = "begins \u{1b}]52;c;aGk=\u{7} \u{9b}2J \u{202e}gnp.exe\n\n| \u{1b}[2J |\n|--|\n| &#27;[31m |\n\n```\n\u{1b}]0;t\u{7}\n```\n";
+    let call = json!({ "expression": "1 + \u{1b}[2J\u{202e}2" }).to_string();
+    let replies = vec![
+        Reply::Call("calculate".into(), call),
+        Reply::Pieces(vec![hostile]),
+        Reply::Pieces(vec!["End."]),
+    ];
+    let more = "tools: [ { builtin: [calculate] } ]\nloop: { approve: [calculate] }\n";
+    let (mut seat, _server) = talk(&home, replies, more, (80, 30));
+    seat.keys("\u{1b}[200~paste \u{1b}]0;x\u{7}\u{1b}[201~\r");
+    seat.shows("[y]es");
+    seat.keys("s");
+    seat.keys("y");
+    seat.shows("answered: ");
+    seat.keys("\u{f}"); // Ctrl-O
+    seat.keys("/raw\r");
+    seat.shows("begins \\u{1b}]52");
+    seat.keys("\u{4}");
+    assert_eq!(seat.ended(), 0);
+    // All that is left are the sequences of the face itself.
+    let raw = seat.raw();
+    for own in ["?2026h", "?2026l", "?25h", "?25l", "?2004h", "?2004l", "J", "K"] {
+        assert!(own.len() > 1 || raw.contains(&format!("\u{1b}[{own}")));
+    }
+    let mut rest = raw.as_str();
+    let mut cleaned = String::new();
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        cleaned.push_str(before);
+        let end = after.find(|char: char| char.is_ascii_alphabetic()).unwrap();
+        let (sequence, behind) = after.split_at(end + 1);
+        let is_own =
+            matches!(sequence, "C" | "J" | "K" | "?2026h" | "?2026l" | "?25h" | "?25l" | "?2004h" | "?2004l")
+                || sequence.ends_with(['A', 'C', 'm'])
+                    && sequence[..end].chars().all(|c| c.is_ascii_digit() || c == ';');
+        assert!(is_own, "{sequence:?}");
+        rest = behind;
+    }
+    cleaned.push_str(rest);
+    assert_eq!(steering(&cleaned.replace('\r', "")), "");
+}
+
+#[test]
+fn without_a_capable_terminal_lines_are_read_as_the_terminal_edits_them() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    for (arguments, term) in
+        [(&["chat", "--plain", "agent.yaml"][..], "xterm"), (&["chat", "agent.yaml"], "dumb")]
+    {
+        let mut seat = Seat::start_with(&home, arguments, term);
+        seat.prompted_after("session: ");
+        assert!(!seat.is_raw());
+        seat.keys("What is 2 + 3?\n");
+        seat.prompted_after("answered: ");
+        assert!(!seat.raw().contains('\u{1b}'), "{:?}", seat.raw());
+        seat.keys("/help\n");
+        seat.prompted_after("/retry");
+        seat.keys("\u{4}");
+        assert_eq!(seat.code(), 0);
+    }
+}
+
+/// The most memory that a process has had, in KiB (proc(5): `VmHWM`).
+fn most_memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// An answer of 10 MB in pieces of a thousand bytes.
+fn ten_megabytes() -> Vec<&'static str> {
+    let piece = format!("{}\n\n- item\n\n", "word ".repeat(197));
+    vec![Box::leak(piece.into_boxed_str()); 10_000]
+}
+
+#[test]
+fn ten_megabytes_of_text_take_no_more_memory_than_without_a_face() {
+    let home = Home::new();
+    let (mut seat, server) = talk(&home, vec![Reply::Pieces(ten_megabytes())], "", (80, 24));
+    (0..10_000).for_each(|_| server.go.send(()).unwrap());
+    seat.keys("Tell\r");
+    seat.shows_at_end("answered: ");
+    let with = most_memory(seat.child.id());
+    seat.keys("\u{4}");
+    assert_eq!(seat.ended(), 0);
+    let server = Server::start(vec![Reply::Pieces(ten_megabytes())]);
+    home.write("agent.yaml", &server.agent());
+    (0..10_000).for_each(|_| server.go.send(()).unwrap());
+    let mut command = home.command(["chat", "agent.yaml", "--quiet"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut typed = child.stdin.take().unwrap();
+    typed.write_all(b"Tell\n").unwrap();
+    let mut shown = vec![0; 9_900_000];
+    child.stdout.take().unwrap().read_exact(&mut shown).unwrap();
+    let without = most_memory(child.id());
+    drop(typed);
+    child.wait().unwrap();
+    // What is drawn, and what waits for a terminal, have their bounds; the rows of the text would take several times its size.
+    assert!(with < without + 40 * 1024, "{with} KiB with a face, {without} KiB without");
+}
