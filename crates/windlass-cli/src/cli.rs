@@ -7,6 +7,7 @@ use crate::commands::ask::AskArgs;
 use crate::commands::chat::ChatArgs;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::doctor::DoctorArgs;
+use crate::commands::man::ManArgs;
 use crate::commands::models::ModelsArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::runs::RunsArgs;
@@ -102,4 +103,6 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Print what a shell needs to complete commands
     Completions(CompletionsArgs),
+    /// Write the manual pages into a folder
+    Man(ManArgs),
 }

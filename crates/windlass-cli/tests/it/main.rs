@@ -37,6 +37,7 @@ mod json;
 mod kit;
 mod limits;
 mod listing;
+mod manual;
 mod meaning;
 mod model_failures;
 mod money;
