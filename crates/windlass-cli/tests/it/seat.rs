@@ -194,6 +194,14 @@ impl Seat {
     }
 }
 
+/// A command whose test has failed would wait for keys for ever.
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let _ended_before = self.child.kill();
+        let _status = self.child.wait();
+    }
+}
+
 /// The terminal's end comes when the last process has closed it.
 fn read(master: OwnedFd, shown: &Mutex<Vec<u8>>) {
     let mut master = File::from(master);
