@@ -99,7 +99,7 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     /// Run scripted conversations: no network, no keys, no waiting
     Test(TestArgs),
-    /// Say what is configured, reachable and missing
+    /// Say what is wrong, and what mends it
     Doctor(DoctorArgs),
     /// Print what a shell needs to complete commands
     Completions(CompletionsArgs),

@@ -182,6 +182,11 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
+/// The command that sets the first of these variables: `A or B`.
+pub(crate) fn export(variables: &str) -> String {
+    format!("`export {}=...`", variables.split(" or ").next().unwrap_or(variables))
+}
+
 /// Whether the file is one of YAML by its name.
 pub(crate) fn is_yaml(path: &Path) -> bool {
     let kinds = ["yaml", "yml"];

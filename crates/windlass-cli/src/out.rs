@@ -10,10 +10,12 @@ pub(crate) mod frames;
 mod printer;
 mod sink;
 mod waiting;
+mod wrapping;
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal};
+use std::os::fd::AsFd as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -38,6 +40,26 @@ static WITHIN_LINE: AtomicBool = AtomicBool::new(false);
 /// As of writing, possibly an earlier line's; a reader that went away is an error of kind `BrokenPipe`.
 pub(crate) fn line(text: impl fmt::Display) -> io::Result<()> {
     whole(Stream::Out, &format!("{}\n", plain(&text.to_string())))
+}
+
+/// A line on stdout that a terminal shows in as many lines as it needs: they break between words, and those after the first are
+/// indented. Elsewhere it stays one line.
+///
+/// # Errors
+/// As of [`line`].
+pub(crate) fn item(text: &str, indent: usize) -> io::Result<()> {
+    items(&wrapping::words(&on_one_line(text)), indent)
+}
+
+/// An [`item`] of parts that do not break.
+///
+/// # Errors
+/// As of [`line`].
+pub(crate) fn items(parts: &[&str], indent: usize) -> io::Result<()> {
+    if !stdout_is_terminal() {
+        return line(parts.concat());
+    }
+    wrapping::wrapped(parts, indent, waiting::columns(io::stdout().as_fd())).iter().try_for_each(line)
 }
 
 /// A piece of an answer on stdout, shown at once: byte for byte, unless stdout is a terminal.

@@ -42,6 +42,11 @@ pub(crate) fn set_default_agent(agent: Option<&Path>) -> Result<Option<PathBuf>,
     Ok(former)
 }
 
+/// The file of the settings, whether it is there or not.
+pub(crate) fn path() -> Result<PathBuf, Failure> {
+    Ok(file(&home::folder()?))
+}
+
 fn file(home: &Path) -> PathBuf {
     home.join("settings.json")
 }

@@ -1,7 +1,7 @@
 //! `windlass agents`: agent files.
 
 mod default;
-mod look;
+pub(super) mod look;
 
 use std::path::{Path, PathBuf};
 

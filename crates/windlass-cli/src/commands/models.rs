@@ -1,5 +1,7 @@
 //! `windlass models`: which models there are, and whether one answers.
 
+mod list;
+
 use clap::{Args, Subcommand};
 use serde_json::json;
 use windlass_core::model::StopReason;
@@ -12,7 +14,6 @@ use windlass_read::words::{cut, span, usage};
 use windlass_runtime::capabilities;
 
 use crate::agents::now;
-use crate::commands::doctor::providers;
 use crate::failure::{Exit, Failure};
 use crate::home;
 use crate::interrupts::Interrupts;
@@ -39,7 +40,7 @@ pub(crate) struct ModelsArgs {
 
 #[derive(Debug, Subcommand)]
 enum ModelsCommand {
-    /// List the providers and whether they can be used, or the models of one
+    /// List the providers, those first that can be used, or the models of one
     List {
         /// The provider, such as openai
         #[arg(value_name = "PROVIDER")]
@@ -74,12 +75,7 @@ async fn carry_out(args: ModelsArgs) -> Result<Exit, Failure> {
     match args.command {
         ModelsCommand::List { provider, prices: true, json } => prices(provider.as_deref(), json),
         ModelsCommand::List { provider: Some(provider), json, .. } => names(&provider, json).await,
-        ModelsCommand::List { provider: None, json, .. } => {
-            for finding in awaited("the providers", providers()).await {
-                finding.show(json)?;
-            }
-            Ok(Exit::Good)
-        }
+        ModelsCommand::List { provider: None, json, .. } => list::run(json).await,
         ModelsCommand::Check { name, json } => ask(&name, json).await,
     }
 }

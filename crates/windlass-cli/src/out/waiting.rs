@@ -1,7 +1,7 @@
 //! The waiting line: the last line of a terminal, which the next text replaces.
 
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -46,9 +46,7 @@ pub(crate) fn waiting(line: Option<&str>) {
         None => printer().withdraw(),
         Some(_) if is_taken() => {}
         Some(line) => {
-            let columns = tcgetwinsize(io::stderr().as_fd()).map_or(0, |size| usize::from(size.ws_col));
-            let columns = if columns == 0 { COLUMNS } else { columns };
-            let (text, width) = fitted(&plain(line), columns);
+            let (text, width) = fitted(&plain(line), columns(io::stderr().as_fd()));
             let text = match Style::Dim.code().filter(|_| colours()) {
                 Some(code) => format!("\x1b[{code}m{text}\x1b[0m"),
                 None => text,
@@ -83,8 +81,14 @@ fn fitted(line: &str, columns: usize) -> (String, usize) {
     (text, width)
 }
 
+/// How many columns that terminal has.
+pub(super) fn columns(terminal: BorrowedFd<'_>) -> usize {
+    let columns = tcgetwinsize(terminal).map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 { COLUMNS } else { columns }
+}
+
 /// The most columns that a character takes. The spinner's are narrow; many others are wide.
-fn columns_of(char: char) -> usize {
+pub(super) fn columns_of(char: char) -> usize {
     if char.is_ascii() || matches!(char, '\u{2800}'..='\u{28ff}' | '…') { 1 } else { 2 }
 }
 

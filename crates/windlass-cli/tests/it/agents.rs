@@ -1,6 +1,6 @@
 //! `windlass agents`, `models`, `doctor`, `completions`.
 
-use crate::kit::{Home, PLAIN, assert_end};
+use crate::kit::{Home, PLAIN, assert_end, end};
 
 #[test]
 fn a_new_agent_file_is_sound_and_runs() {
@@ -57,7 +57,22 @@ fn models_are_listed_and_asked() {
     let home = Home::new();
     let list = home.windlass(["models", "list"]);
     assert_eq!(list.code, 0);
-    assert!(list.stdout.contains("missing  openai") && list.stdout.contains("ok       tour"), "{list:?}");
+    // What can be used comes first; the home's own servers are set up and do not answer.
+    let lines: Vec<&str> = list.stdout.lines().collect();
+    assert_eq!(lines[..2], ["usable", "  tour  built in, no language model"], "{list:?}");
+    assert!(lines[2].starts_with("`auto` is tour ("), "{list:?}");
+    assert_eq!(lines[3], "set up, and not usable", "{list:?}");
+    assert!(lines[4].starts_with("  ollama: ") && lines[4].contains("`unset OLLAMA_HOST`"), "{list:?}");
+    let servers = lines.iter().position(|line| *line == "usable once its server runs here").unwrap();
+    assert_eq!(lines[servers + 1], "  lmstudio  lms server start", "{list:?}");
+    assert_eq!(lines[lines.len() - 2], "usable once a variable is set", "{list:?}");
+    assert!(lines[lines.len() - 1].starts_with("  openai OPENAI_API_KEY, anthropic "), "{list:?}");
+    let json = home.windlass(["models", "list", "--json"]).stdout;
+    let json: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&json[0]["what"], &json[0]["usable"]), (&"tour".into(), &true.into()), "{json:?}");
+    let (auto, others) = json[1..].split_last().unwrap();
+    assert!(others.iter().all(|one| one["usable"] == false && one["todo"].is_string()), "{json:?}");
+    assert_eq!((&auto["type"], &auto["name"]), (&"auto".into(), &"tour".into()), "{auto}");
     assert_eq!(home.windlass(["models", "list", "tour"]).stdout, "tour\n");
     assert_eq!(home.windlass(["models", "list", "nobody"]).code, 2);
     let tour = home.windlass(["models", "check", "tour"]);
@@ -77,20 +92,73 @@ fn models_are_listed_and_asked() {
 #[test]
 fn the_doctor_says_what_is_there() {
     let home = Home::new();
-    let fresh =
-        home.command(["doctor"]).env_remove("OLLAMA_HOST").env_remove("LLAMA_BASE_URL").output().unwrap();
-    let fresh = String::from_utf8(fresh.stdout).unwrap();
-    assert!(fresh.contains("missing  openai        OPENAI_API_KEY is not set"), "{fresh}");
+    let fresh = |args: &[&str]| {
+        let mut command = home.command(args);
+        let servers = ["OLLAMA_HOST", "LLAMA_BASE_URL", "VLLM_BASE_URL"];
+        servers.iter().fold(&mut command, |command, server| command.env_remove(server));
+        end(command.output().unwrap())
+    };
+    let all = fresh(&["doctor", "--all"]);
+    assert!(all.stdout.contains("missing  openai        OPENAI_API_KEY is not set"), "{all:?}");
+    let short = fresh(&["doctor"]);
+    assert_eq!(short.code, 0, "a key that nobody uses is not missed: {short:?}");
+    let lines: Vec<&str> = short.stdout.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (2, "everything that a run needs is there"), "{short:?}");
+    assert!(
+        lines[1].starts_with("models: ") && lines[1].contains("`export OPENAI_API_KEY=...`"),
+        "{short:?}"
+    );
+    assert!(short.stderr.contains("`windlass doctor --all`"), "{short:?}");
     assert!(!home.path("home").exists(), "looking makes nothing");
     home.write("agent.yaml", PLAIN);
     assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
-    let after = home.windlass(["doctor"]).stdout;
+    let after = home.windlass(["doctor", "--all"]).stdout;
     assert!(after.contains("log.db: 1 run, "), "{after}");
     home.write("bad.db", "this is no database at all, and never was one");
-    let bad = home.windlass(["doctor", "--log", "bad.db"]);
+    let bad = home.windlass(["doctor", "--log", "bad.db", "--all"]);
     assert_eq!(bad.code, 1, "{bad:?}");
-    assert!(bad.stdout.contains("problem  log"), "{bad:?}");
+    assert!(bad.stdout.contains("problem  log") && bad.stderr.contains("there are 4 problems"), "{bad:?}");
     assert_eq!(home.windlass(["doctor", "--log", "nowhere.db"]).code, 1);
+}
+
+#[test]
+fn the_doctor_begins_with_what_is_wrong_and_says_what_mends_it() {
+    let home = Home::new();
+    home.write("bad.db", "this is no database at all, and never was one");
+    home.write("helper.yaml", "name: helper\nmodel: openai/gpt-5-mini\n");
+    assert_eq!(home.windlass(["agents", "default", "helper.yaml"]).code, 0);
+    let wrong = home.windlass(["doctor", "--log", "bad.db"]);
+    assert_eq!(wrong.code, 1, "{wrong:?}");
+    let lines: Vec<&str> = wrong.stdout.lines().collect();
+    assert_eq!(lines[0], "5 things are wrong", "{wrong:?}");
+    // What stops every run comes first; the home's three servers do not answer.
+    let parts = ["log: cannot use the log ", "default agent: ", "ollama: ", "llama: ", "vllm: ", "models: "];
+    for (line, part) in lines[1..].iter().zip(parts) {
+        assert!(line.starts_with(part), "{line}: {wrong:?}");
+    }
+    assert_eq!(lines.len(), 1 + parts.len(), "{wrong:?}");
+    assert!(lines[1].contains("bad.db: the file is not a Windlass log · check that "), "{wrong:?}");
+    assert!(
+        lines[2].contains("OPENAI_API_KEY is not set · `export OPENAI_API_KEY=...`; or `windlass "),
+        "{wrong:?}"
+    );
+    assert!(
+        lines[3].ends_with("start it: `ollama serve`; or `unset OLLAMA_HOST`, if it is not used"),
+        "{wrong:?}"
+    );
+    assert_eq!(wrong.stderr, "`windlass doctor --all --log bad.db` has the rest\n");
+    assert_eq!(home.windlass(["agents", "default", "--unset"]).code, 0);
+    let key =
+        |args: &[&str]| end(home.command(args).env("OPENAI_API_KEY", "sk-a-key-of-nobody").output().unwrap());
+    let offline = key(&["doctor"]);
+    assert!(
+        offline.stdout.contains("openai: ") && offline.stdout.contains("`unset WINDLASS_OFFLINE`"),
+        "{offline:?}"
+    );
+    let json = home.windlass(["doctor", "--log", "bad.db", "--json"]);
+    let all: Vec<serde_json::Value> =
+        json.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(json.code == 1 && all.len() > 20, "all that was looked at: {json:?}");
 }
 
 #[test]
@@ -114,7 +182,7 @@ fn every_command_helps_with_examples_or_words() {
         let help = home.windlass([command, "--help"]);
         assert_eq!(help.code, 0);
         assert!(help.stdout.contains("Usage: windlass"), "{help:?}");
-        assert!(help.stdout.contains("Examples:") || command == "doctor", "{command}");
+        assert!(help.stdout.contains("Examples:"), "{command}");
     }
 }
 

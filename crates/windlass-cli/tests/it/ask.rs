@@ -283,9 +283,9 @@ fn the_default_agent_is_set_shown_and_unset() {
     assert_eq!(home.last()["summary"]["agent"], "helper");
     let value: Value = serde_json::from_str(&shown(&["--json"]).stdout).unwrap();
     assert_eq!(value["file"], home.path("agents/helper.yaml").display().to_string());
-    assert!(home.windlass(["doctor"]).stdout.contains("agents/helper.yaml"));
+    assert!(home.windlass(["doctor", "--all"]).stdout.contains("agents/helper.yaml"));
     assert_eq!(shown(&["--unset"]).stdout, "default agent: the built-in assistant\n");
-    assert!(home.windlass(["doctor"]).stdout.contains("default agent the built-in assistant"));
+    assert!(home.windlass(["doctor", "--all"]).stdout.contains("default agent the built-in assistant"));
     let again = shown(&["--unset"]);
     assert!(again.code == 0 && again.stderr.contains("no default agent was set"), "{again:?}");
     assert_eq!(home.windlass(["What is 2 + 3?"]).code, 0);
@@ -301,7 +301,7 @@ fn a_default_agent_that_cannot_be_used_is_said() {
     std::fs::remove_file(home.path("helper.yaml")).unwrap();
     assert_end!(home, home.windlass(["What is 2 + 3?"]));
     let doctor = home.windlass(["doctor"]);
-    assert!(doctor.code == 1 && doctor.stdout.contains("problem  default agent"), "{doctor:?}");
+    assert!(doctor.code == 1 && doctor.stdout.contains("\ndefault agent: "), "{doctor:?}");
     home.write("home/settings.json", "{");
     assert_end!(home, home.windlass(["What is 2 + 3?"]));
 }

@@ -195,6 +195,7 @@ fn e53_secrets_are_never_shown() {
     all += &run(&["tools", "list", "agent.yaml", "--json"]);
     all += &run(&["agents", "check", "agent.yaml", "--json"]);
     all += &run(&["doctor"]);
+    all += &run(&["doctor", "--all"]);
     assert!(all.contains("***"), "the tool said it, and it was masked: {all}");
     assert!(!all.contains(secret), "{all}");
     for file in ["home/log.db", "home/log.db-wal"] {

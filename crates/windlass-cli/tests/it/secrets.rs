@@ -103,6 +103,7 @@ fn e53_a_token_in_the_path_of_an_address_is_in_no_error() {
         &["agents", "check", "agent.yaml"],
         &["models", "list"],
         &["doctor"],
+        &["doctor", "--all"],
     ] {
         let mut command = home.command(args);
         command.env("PATH_TOKEN", PATH_TOKEN).env("TOOL_TOKEN", TOOL_TOKEN).env("WINDLASS_LOG", "trace");

@@ -143,30 +143,38 @@ fn the_doctor_says_whether_a_server_works_and_lets_one_in() {
     home.write("agents/guide.yaml", GUIDE);
     let server = Served::start(&home, "127.0.0.1:0");
     let url = server.url.clone();
-    let doctor = |token: &str| {
-        let mut command = home.command(["doctor", "--server", &url]);
+    let doctor = |token: &str, args: &[&str]| {
+        let mut command = home.command(["doctor", "--server", &url].iter().chain(args));
         let output = command.env("WINDLASS_TOKEN", token).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
     let token = std::fs::read_to_string(home.path("home/server-token")).unwrap();
-    let (code, said) = doctor(&token);
+    let (code, said) = doctor(&token, &[]);
+    assert_eq!((code, said.as_str()), (Some(0), "the server works, and lets you in\n"));
+    let (code, said) = doctor(&token, &["--all"]);
     let first = |said: &str| -> Vec<String> {
         said.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect()
     };
     let all = ["ok server", "ok append", "ok read", "ok tokens", "ok supervisor", "ok access"];
     assert_eq!((code, first(&said)), (Some(0), all.map(str::to_owned).to_vec()), "{said}");
     assert!(said.ends_with("agents: guide\n"), "{said}");
-    let (code, said) = doctor("wl_00000000_x");
+    let (code, said) = doctor("wl_00000000_x", &["--all"]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("problem  access") && said.contains("hint: set WINDLASS_TOKEN"), "{said}");
+    let (code, said) = doctor("wl_00000000_x", &[]);
+    assert_eq!((code, said.lines().count()), (Some(1), 2), "{said}");
+    assert!(
+        said.starts_with("1 thing is wrong\naccess: ") && said.contains(" · set WINDLASS_TOKEN"),
+        "{said}"
+    );
     std::fs::write(home.path("home/tokens.json"), "{").unwrap();
     // What `/ready` has said stands for half a second.
     until(
         "the tokens are found unreadable",
-        || matches!(doctor(&token), (Some(1), said) if said.contains("problem  tokens")),
+        || matches!(doctor(&token, &["--all"]), (Some(1), said) if said.contains("problem  tokens")),
     );
     drop(server);
-    let (code, said) = doctor(&token);
+    let (code, said) = doctor(&token, &["--all"]);
     assert_eq!((code, said.lines().count()), (Some(1), 2), "{said}");
     assert!(said.starts_with("problem  server"), "{said}");
 }

@@ -64,7 +64,7 @@ fn a_backup_is_a_log_like_any_other_and_replaces_nothing() {
     assert!(made.code == 0 && made.stderr.contains("copy.db: "), "{made:?}");
     let copied = home.windlass(["runs", "list", "--log", "copy.db", "--json"]).stdout;
     assert_eq!(copied, home.windlass(["runs", "list", "--json"]).stdout);
-    let doctor = home.windlass(["doctor", "--log", "copy.db"]).stdout;
+    let doctor = home.windlass(["doctor", "--all", "--log", "copy.db"]).stdout;
     assert!(doctor.contains("ok       log           copy.db: 4 runs, "), "{doctor}");
     // What waits can go on in the copy.
     let asked = home.windlass(["runs", "list", "--status", "suspended", "--json"]).stdout;
@@ -78,7 +78,7 @@ fn a_backup_is_a_log_like_any_other_and_replaces_nothing() {
 #[test]
 fn the_doctor_names_what_is_wrong_with_a_log() {
     let home = home();
-    let good = home.windlass(["doctor"]).stdout;
+    let good = home.windlass(["doctor", "--all"]).stdout;
     assert!(good.contains("log.db: 4 runs, ") && good.contains("format 2"), "{good}");
     let log = rusqlite::Connection::open(home.path("home/log.db")).unwrap();
     log.execute_batch(
@@ -94,6 +94,10 @@ fn the_doctor_names_what_is_wrong_with_a_log() {
     assert!(bad.stdout.contains("unknown variant `TurnFinished`"), "{}", bad.stdout);
     assert!(bad.stdout.contains("is not what was written"), "{}", bad.stdout);
     assert!(bad.stdout.contains("its events have no end, but it is listed as answered"), "{}", bad.stdout);
+    // One line for each fault, and what mends all of them once.
+    let lines: Vec<&str> = bad.stdout.lines().skip(1).take_while(|line| line.starts_with("log: ")).collect();
+    assert!(lines.len() > 2 && lines[0].contains("`cp COPY "), "{}", bad.stdout);
+    assert!(lines[1..].iter().all(|line| !line.contains("COPY")), "{}", bad.stdout);
 }
 
 /// A letter within what somebody said: the events are as good as before, and yet not what was written.

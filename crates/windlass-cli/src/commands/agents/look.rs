@@ -17,16 +17,16 @@ const PART: &str = "unset-environment-variable";
 const ADDRESS: &str = "http://127.0.0.1:9";
 
 /// Facts about a valid file.
-pub(super) struct Sound {
+pub(in crate::commands) struct Sound {
     pub(super) name: String,
-    pub(super) models: Vec<String>,
+    pub(in crate::commands) models: Vec<String>,
     pub(super) tools: usize,
     pub(super) servers: usize,
     pub(super) delegates: usize,
     /// Estimated tokens of the system message, without the tools of servers.
     pub(super) prompt_tokens: u64,
     /// Reasons why it cannot run in this environment.
-    pub(super) missing: Vec<String>,
+    pub(in crate::commands) missing: Vec<String>,
     /// Warnings for its author.
     pub(super) warnings: Vec<String>,
     /// Patterns that match no tool.
@@ -34,7 +34,7 @@ pub(super) struct Sound {
 }
 
 /// All that can be said of a file, or all that is wrong with it.
-pub(super) fn looked(path: &Path) -> Result<Sound, Vec<Failure>> {
+pub(in crate::commands) fn looked(path: &Path) -> Result<Sound, Vec<Failure>> {
     // Whether a variable stands for an address or for a part of one is seen from what fits.
     look(path, &Unset::with(PART)).or_else(|wrong| look(path, &Unset::with(ADDRESS)).map_err(|_| wrong))
 }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use windlass_runtime::agent_file::AgentFile;
+use windlass_models::{ModelError, ModelSettings, resolve};
 
 use super::{Finding, Level};
-use crate::home;
+use crate::commands::agents::look::looked;
+use crate::home::{self, export, quoted};
 use crate::settings;
 
 /// The data folder.
@@ -15,12 +16,12 @@ pub(super) fn home() -> Vec<Finding> {
         Ok(folder) => folder,
         Err(failure) => {
             return vec![
-                Finding::new(Level::Problem, what, failure.message()).todo("set WINDLASS_HOME to a folder"),
+                Finding::new(Level::Problem, what, failure.message()).todo("`export WINDLASS_HOME=FOLDER`"),
             ];
         }
     };
     let display_path = folder.display().to_string();
-    let todo = "make it writable for you, or set WINDLASS_HOME to another folder";
+    let todo = format!("`chmod u+rwx {}`, or `export WINDLASS_HOME=FOLDER`", quoted(&display_path));
     vec![match writable(&folder) {
         Ok(true) => Finding::new(Level::Ok, what, display_path),
         Ok(false) => Finding::new(Level::Ok, what, format!("{display_path} (created when needed)")),
@@ -38,13 +39,53 @@ pub(super) fn default_agent() -> Finding {
             what,
             "the built-in assistant (`windlass agents default FILE` sets another one)",
         ),
-        Ok(Some(file)) => match AgentFile::read(&file, &home::env) {
-            Ok(_) => Finding::new(Level::Ok, what, file.display().to_string()),
-            Err(error) => Finding::new(Level::Problem, what, error.to_string()).todo(todo),
+        Ok(Some(file)) => match lacks(&file) {
+            Ok(None) => Finding::new(Level::Ok, what, file.display().to_string()),
+            Ok(Some(lacks)) => {
+                let set = lacks.variable.map(|variable| format!("{}; or ", export(&variable)));
+                Finding::new(Level::Problem, what, format!("{}: {}", file.display(), lacks.text))
+                    .todo(format!("{}{todo}", set.unwrap_or_default()))
+            }
+            Err(failure) => Finding::new(Level::Problem, what, failure).todo(todo),
         },
         Err(failure) => {
-            Finding::new(Level::Problem, what, failure.message()).todo("repair the file, or remove it")
+            Finding::new(Level::Problem, what, failure.message()).todo(settings::path().map_or_else(
+                |_| "repair the file, or remove it".to_owned(),
+                |file| format!("repair the file, or remove it: `rm {}`", quoted(&file.display().to_string())),
+            ))
         }
+    }
+}
+
+/// What an agent lacks in this environment.
+struct Lacking {
+    text: String,
+    /// The variable of its model that is not set.
+    variable: Option<String>,
+}
+
+/// What keeps an agent from running in this environment, such as a key; `Err`: why its file cannot be used.
+fn lacks(file: &Path) -> Result<Option<Lacking>, String> {
+    match looked(file) {
+        Ok(sound) => Ok(sound.missing.into_iter().next().map(|text| {
+            let variables = sound.models.iter().filter_map(|model| missing_variable(model));
+            let variable = variables.into_iter().find(|variable| text.contains(variable.as_str()));
+            Lacking { text, variable }
+        })),
+        Err(failures) => Err(failures.first().map_or_else(
+            || format!("{} cannot be used", file.display()),
+            |failure| failure.message().to_owned(),
+        )),
+    }
+}
+
+/// The variable that a model needs and that is not set.
+fn missing_variable(model: &str) -> Option<String> {
+    match resolve(&ModelSettings::named(model), &home::env) {
+        Err(ModelError::MissingKey { variable, .. } | ModelError::MissingVariable { variable, .. }) => {
+            Some(variable)
+        }
+        Ok(_) | Err(_) => None,
     }
 }
 

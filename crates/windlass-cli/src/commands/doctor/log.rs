@@ -7,7 +7,7 @@ use windlass_store::{Checked, SqliteLog, StoreError};
 
 use super::{Finding, Level};
 use crate::failure::hints::Hinted as _;
-use crate::home::LogArgs;
+use crate::home::{LogArgs, quoted};
 
 /// Maximum number of faults listed.
 const NAMED: usize = 10;
@@ -21,7 +21,9 @@ pub(super) async fn look(args: &LogArgs) -> Vec<Finding> {
     if !path.exists() {
         let level = if args.log.is_some() { Level::Problem } else { Level::Ok };
         let detail = if args.log.is_some() { "is not there" } else { "(created at the first run)" };
-        return vec![Finding::new(level, what, format!("{display_path} {detail}"))];
+        let finding = Finding::new(level, what, format!("{display_path} {detail}"));
+        let todo = format!("`windlass run FILE INPUT --log {}` makes it", quoted(&display_path));
+        return vec![if level == Level::Problem { finding.todo(todo) } else { finding }];
     }
     let looked = match SqliteLog::open(&path) {
         Ok(log) => look_through(&log).await,
@@ -34,10 +36,12 @@ pub(super) async fn look(args: &LogArgs) -> Vec<Finding> {
         Ok((_, faults)) => {
             let more = faults.len().saturating_sub(NAMED);
             let more = (more > 0).then(|| format!("and {more} more"));
-            let todo =
-                "keep the file unchanged, and restore a backup (`windlass runs backup`) if there is one";
+            let todo = format!(
+                "keep the file unchanged, and restore a copy that `windlass runs backup` made: `cp COPY {}`",
+                quoted(&display_path)
+            );
             let named = faults.into_iter().take(NAMED).chain(more);
-            named.map(|fault| Finding::new(Level::Problem, what, fault).todo(todo)).collect()
+            named.map(|fault| Finding::new(Level::Problem, what, fault).todo(&*todo)).collect()
         }
         Err(error) => vec![broken(&display_path, &error, error.hint())],
     }
@@ -67,7 +71,10 @@ async fn look_through(log: &SqliteLog) -> Result<(Checked, Vec<String>), StoreEr
 }
 
 fn broken(display_path: &str, error: &dyn std::error::Error, help: Option<String>) -> Finding {
-    let finding = Finding::new(Level::Problem, "log", format!("{display_path}: {}", in_full(error)));
+    let full = in_full(error);
+    // Most errors of a store name its file.
+    let detail = if full.contains(display_path) { full } else { format!("{display_path}: {full}") };
+    let finding = Finding::new(Level::Problem, "log", detail);
     match help {
         Some(help) => finding.todo(help),
         None => finding,
