@@ -7,6 +7,7 @@ use crate::commands::ask::AskArgs;
 use crate::commands::chat::ChatArgs;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::doctor::DoctorArgs;
+use crate::commands::init::InitArgs;
 use crate::commands::man::ManArgs;
 use crate::commands::models::ModelsArgs;
 use crate::commands::run::RunArgs;
@@ -23,6 +24,7 @@ Examples:
   windlass -m openai/gpt-5-mini -a photo.jpg \"What does the photo show?\"
   git diff | windlass \"Write a commit message for this change.\"
   windlass -- why
+  windlass init shop
   windlass run examples/quickstart.yaml \"What is 17% of 2350, and which files are here?\"
   windlass chat examples/files-mcp.yaml
   windlass runs list
@@ -79,6 +81,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Begin an agent in a folder: its file, a tool, a test
+    Init(InitArgs),
     /// Run an agent: its answer goes to stdout, everything else to stderr
     Run(Box<RunArgs>),
     /// Talk with an agent, turn after turn

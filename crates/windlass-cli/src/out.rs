@@ -62,6 +62,16 @@ pub(crate) fn items(parts: &[&str], indent: usize) -> io::Result<()> {
     wrapping::wrapped(parts, indent, waiting::columns(io::stdout().as_fd())).iter().try_for_each(line)
 }
 
+/// An [`item`] on stderr that is never left out.
+pub(crate) fn say_item(text: &str, indent: usize) {
+    let text = on_one_line(text);
+    if !stderr_is_terminal() {
+        return say(text);
+    }
+    let columns = waiting::columns(io::stderr().as_fd());
+    wrapping::wrapped(&wrapping::words(&text), indent, columns).iter().for_each(say);
+}
+
 /// A piece of an answer on stdout, shown at once: byte for byte, unless stdout is a terminal.
 pub(crate) fn answer(text: &str) -> io::Result<()> {
     if text.is_empty() {

@@ -10,14 +10,13 @@ use serde_json::{Value, json};
 use windlass_read::words::count;
 use windlass_runtime::agent_file::schema;
 
+use crate::commands::init::templates::ONE_FILE;
+use crate::commands::init::writing::{self, NewFile};
 use crate::failure::{Exit, Failure};
 use crate::home::quoted;
 use crate::out;
 use crate::view::warnings;
 use look::{Sound, looked};
-
-/// The file that `init` writes.
-const START: &str = include_str!("agents/start.yaml");
 
 const HELP: &str = "\
 Examples:
@@ -36,7 +35,7 @@ pub(crate) struct AgentsArgs {
 
 #[derive(Debug, Subcommand)]
 enum AgentsCommand {
-    /// Write an agent file to start from
+    /// Write an agent file to start from (`windlass init` writes a tool and a test, too)
     Init {
         /// File to write
         #[arg(value_name = "PATH", default_value = "agent.yaml")]
@@ -74,24 +73,13 @@ pub(crate) fn run(args: AgentsArgs) -> Result<Exit, Failure> {
 }
 
 fn init(path: &Path, force: bool) -> Result<Exit, Failure> {
-    use std::io::Write as _;
+    let file =
+        NewFile { path: path.to_owned(), what: "the agent", text: ONE_FILE.to_owned(), executable: false };
+    let written = writing::write(&[file], force)?;
     let display_path = path.display().to_string();
-    let mut options = std::fs::OpenOptions::new();
-    if force {
-        options.write(true).create(true).truncate(true)
-    } else {
-        options.write(true).create_new(true)
-    };
-    let written = options.open(path).and_then(|mut file| file.write_all(START.as_bytes()));
-    written.map_err(|error| {
-        if error.kind() == std::io::ErrorKind::AlreadyExists {
-            Failure::new(Exit::Failed, format!("{display_path} already exists"))
-                .hint("choose another file, or overwrite it with `--force`")
-        } else {
-            Failure::new(Exit::Failed, format!("{display_path} cannot be written")).cause(error.to_string())
-        }
-    })?;
-    out::line(format_args!("wrote {display_path}"))?;
+    for written in written {
+        out::line(format_args!("{} {display_path}", written.verb()))?;
+    }
     out::note(format_args!("try it: `windlass run {} \"What is 17% of 2350?\"`", quoted(&display_path)));
     Ok(Exit::Good)
 }

@@ -5,6 +5,7 @@ pub(crate) mod ask;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod init;
 pub(crate) mod man;
 pub(crate) mod models;
 pub(crate) mod run;
@@ -51,6 +52,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Tools(args) => on_runtime(tools::run(args)),
         Command::Agents(args) => agents::run(args),
         Command::Models(args) => on_runtime(models::run(args)),
+        Command::Init(args) => on_runtime(init::run(args)),
         Command::Doctor(args) => on_runtime(doctor::run(args)),
         Command::Completions(args) => completions::run(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),

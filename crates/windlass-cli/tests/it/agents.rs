@@ -177,7 +177,9 @@ fn every_command_helps_with_examples_or_words() {
     let home = Home::new();
     let top = home.windlass(["--help"]).stdout;
     assert!(top.contains("Exit codes:") && top.contains("  124  "), "{top}");
-    for command in ["run", "chat", "runs", "tools", "agents", "models", "test", "doctor", "completions"] {
+    for command in
+        ["init", "run", "chat", "runs", "tools", "agents", "models", "test", "doctor", "completions"]
+    {
         assert!(top.contains(&format!("\n  {command} ")), "{command} in {top}");
         let help = home.windlass([command, "--help"]);
         assert_eq!(help.code, 0);

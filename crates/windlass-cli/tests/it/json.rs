@@ -68,6 +68,7 @@ fn every_command_with_json_writes_objects() {
         &["models", "check", "tour", "--json"],
         &["test", "test.yaml", "--json"],
         &["doctor", "--json"],
+        &["init", "shop", "--json"],
     ] {
         let out = home.command(args).output().unwrap();
         let text = String::from_utf8(out.stdout).unwrap();

@@ -33,6 +33,7 @@ mod helping;
 mod holding;
 mod hostile;
 mod in_doubt;
+mod init;
 mod json;
 mod kit;
 mod limits;

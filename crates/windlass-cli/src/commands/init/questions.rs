@@ -1,0 +1,101 @@
+//! What the user is asked at a terminal: three questions, each with a default.
+
+use std::path::Path;
+
+use windlass_core::text::nearest;
+use windlass_models::choose_auto;
+
+use super::templates::{Choices, Template};
+use super::{AUTO, InitArgs, name, usable, writing};
+use crate::failure::{Exit, Failure};
+use crate::home;
+use crate::out;
+use crate::stdin::Stdin;
+
+/// Indentation of the lines after the first of a choice.
+const INDENT: usize = 4;
+
+/// What the options have said.
+pub(super) struct Given {
+    pub(super) name: Option<String>,
+    pub(super) template: Option<Template>,
+    pub(super) model: Option<(String, Option<String>)>,
+}
+
+/// Asks for what is not given.
+pub(super) async fn ask(
+    given: Given,
+    default_name: &str,
+    args: &InitArgs,
+) -> Result<(Choices, Option<String>), Failure> {
+    let mut asked = Asked(Stdin::new());
+    if given.name.is_none() || given.template.is_none() || given.model.is_none() {
+        let place = place(&args.folder);
+        out::say_item(&format!("a new agent in {place}; Enter takes what stands in brackets"), 0);
+    }
+    let name = match given.name {
+        Some(name) => name,
+        None => asked.answer("name", default_name, name::checked).await?,
+    };
+    let template = if let Some(template) = given.template {
+        template
+    } else {
+        for template in Template::ALL {
+            out::say_item(&format!("  {:<8} {}", template.name(), template.does()), INDENT);
+        }
+        asked.answer("template", Template::default().name(), named).await?
+    };
+    // Nobody answers a question for files that cannot be written.
+    let mut choices = Choices { name, template, model: AUTO.to_owned() };
+    writing::check(&choices.files(&args.folder), args.force)?;
+    let (model, missing) = if let Some(model) = given.model {
+        model
+    } else {
+        let auto = choose_auto(&home::env).await;
+        out::say_item(&format!("  auto is {} here ({})", auto.name, auto.reason), INDENT);
+        out::say_item("  `windlass models list` shows which others can be used", INDENT);
+        asked.answer("model", AUTO, usable).await?
+    };
+    choices.model = model;
+    Ok((choices, missing))
+}
+
+fn place(folder: &Path) -> String {
+    if folder.as_os_str() == "." { "this folder".to_owned() } else { folder.display().to_string() }
+}
+
+fn named(word: &str) -> Result<Template, Failure> {
+    let lower = word.to_lowercase();
+    Template::ALL.into_iter().find(|template| template.name() == lower).ok_or_else(|| {
+        let names = Template::ALL.map(Template::name);
+        let near = nearest(&lower, names);
+        let near = if near.is_empty() { names.to_vec().join(", ") } else { near.join(" or ") };
+        Failure::new(Exit::Usage, format!("no template `{word}`")).hint(format!("did you mean {near}?"))
+    })
+}
+
+/// The user at the terminal.
+struct Asked(Stdin);
+
+impl Asked {
+    /// Asks until the answer can be used. An empty line is the default.
+    async fn answer<T>(
+        &mut self,
+        what: &str,
+        default: &str,
+        read: impl Fn(&str) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        loop {
+            out::prompt(&format!("{what} [{default}]: "));
+            let Some(line) = self.0.line().await? else {
+                out::say("");
+                return Err(Failure::note(Exit::Cancelled, "nothing was written"));
+            };
+            let line = line.trim();
+            match read(if line.is_empty() { default } else { line }) {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure.show(),
+            }
+        }
+    }
+}

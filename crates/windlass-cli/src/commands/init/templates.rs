@@ -1,0 +1,183 @@
+//! What an agent is begun from: files with places for what the user chose.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+
+use super::writing::NewFile;
+
+/// The file that `windlass agents init` writes: an agent alone, named as its file.
+pub(in crate::commands) const ONE_FILE: &str = include_str!("templates/agent.yaml");
+
+/// What to begin from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Template {
+    /// Answers questions, and looks facts up
+    #[default]
+    Chat,
+    /// Reads documents, and writes some if you allow it
+    Files,
+    /// Makes data of a text
+    Extract,
+    /// Hands tasks to two other agents
+    Team,
+}
+
+/// What the user chose.
+#[derive(Debug)]
+pub(super) struct Choices {
+    pub(super) name: String,
+    pub(super) template: Template,
+    pub(super) model: String,
+}
+
+/// A file of a template: its path, what it is, its text.
+type Part = (&'static str, &'static str, &'static str);
+
+/// Ending of the files that can be run.
+const SCRIPT: &str = "sh";
+
+const PAGE: &str = "how to go on";
+const TEST: &str = "its tests";
+const TOOL: &str = "its tool";
+
+/// The text of a file in the folder of templates.
+macro_rules! text {
+    ($path:literal) => {
+        include_str!(concat!("templates/", $path))
+    };
+}
+
+const CHAT: &[Part] = &[
+    ("agent.yaml", "the agent", text!("chat/agent.yaml")),
+    ("look_up.sh", TOOL, text!("chat/look_up.sh")),
+    ("facts.txt", "what it knows", text!("chat/facts.txt")),
+    ("tests/agent.yaml", TEST, text!("chat/tests/agent.yaml")),
+    ("README.md", PAGE, text!("chat/README.md")),
+];
+
+const FILES: &[Part] = &[
+    ("agent.yaml", "the agent", text!("files/agent.yaml")),
+    ("save_file.sh", TOOL, text!("shared/save_file.sh")),
+    ("documents/owls.txt", "a document", text!("shared/documents/owls.txt")),
+    ("documents/ferns.txt", "a document", text!("shared/documents/ferns.txt")),
+    ("tests/agent.yaml", TEST, text!("files/tests/agent.yaml")),
+    ("README.md", PAGE, text!("files/README.md")),
+];
+
+const EXTRACT: &[Part] = &[
+    ("agent.yaml", "the agent", text!("extract/agent.yaml")),
+    ("find_article.sh", TOOL, text!("extract/find_article.sh")),
+    ("articles.csv", "what the tool looks in", text!("extract/articles.csv")),
+    ("order.txt", "a text to try", text!("extract/order.txt")),
+    ("tests/agent.yaml", TEST, text!("extract/tests/agent.yaml")),
+    ("README.md", PAGE, text!("extract/README.md")),
+];
+
+const TEAM: &[Part] = &[
+    ("agent.yaml", "the lead", text!("team/agent.yaml")),
+    ("researcher.yaml", "reads documents", text!("team/researcher.yaml")),
+    ("writer.yaml", "saves a text", text!("team/writer.yaml")),
+    ("save_file.sh", "the writer's tool", text!("shared/save_file.sh")),
+    ("documents/owls.txt", "a document", text!("shared/documents/owls.txt")),
+    ("documents/ferns.txt", "a document", text!("shared/documents/ferns.txt")),
+    ("tests/agent.yaml", TEST, text!("team/tests/agent.yaml")),
+    ("README.md", PAGE, text!("team/README.md")),
+];
+
+impl Template {
+    pub(super) const ALL: [Self; 4] = [Self::Chat, Self::Files, Self::Extract, Self::Team];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Files => "files",
+            Self::Extract => "extract",
+            Self::Team => "team",
+        }
+    }
+
+    /// What it does, in a few words.
+    pub(super) fn does(self) -> String {
+        let value = self.to_possible_value();
+        value.and_then(|value| value.get_help().map(ToString::to_string)).unwrap_or_default()
+    }
+
+    /// A run that shows something, with the offline model too.
+    pub(super) fn first_run(self) -> &'static str {
+        match self {
+            Self::Chat => "windlass run agent.yaml \"Look up what delivery costs.\"",
+            Self::Files => "windlass run agent.yaml \"Which documents are here? Read owls.txt.\"",
+            Self::Extract => "windlass run agent.yaml \"$(cat order.txt)\"",
+            Self::Team => {
+                "windlass run agent.yaml \"Which documents are here? Write about owls, into night.txt.\""
+            }
+        }
+    }
+
+    fn parts(self) -> &'static [Part] {
+        match self {
+            Self::Chat => CHAT,
+            Self::Files => FILES,
+            Self::Extract => EXTRACT,
+            Self::Team => TEAM,
+        }
+    }
+}
+
+impl Choices {
+    /// The files, below that folder.
+    pub(super) fn files(&self, folder: &Path) -> Vec<NewFile> {
+        let (name, model, title) = (yaml(&self.name), yaml(&self.model), markdown(&self.name));
+        let places = [("{name}", name.as_str()), ("{model}", &model), ("{title}", &title)];
+        let parts = self.template.parts().iter();
+        // `./agent.yaml` is `agent.yaml` to people.
+        let folder = if folder.as_os_str() == "." { Path::new("") } else { folder };
+        let file = |(path, what, text): &Part| NewFile {
+            path: folder.join(path),
+            what,
+            text: filled(text, &places),
+            executable: Path::new(path).extension().is_some_and(|ending| ending == SCRIPT),
+        };
+        parts.map(file).collect()
+    }
+}
+
+/// The text with each place filled. What fills one is not looked at again.
+fn filled(text: &str, places: &[(&str, &str)]) -> String {
+    let (mut done, mut rest) = (String::new(), text);
+    let next = |rest: &str| {
+        let found = places.iter().filter_map(|(place, value)| Some((rest.find(place)?, *place, *value)));
+        found.min_by_key(|(at, ..)| *at)
+    };
+    while let Some((at, place, value)) = next(rest) {
+        done.push_str(rest.get(..at).unwrap_or_default());
+        done.push_str(value);
+        rest = rest.get(at + place.len()..).unwrap_or_default();
+    }
+    done + rest
+}
+
+/// A text as YAML has it: as it is where nothing in it could mean something else, else in quotes.
+fn yaml(text: &str) -> String {
+    let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
+    let plain = text.starts_with(|char: char| char.is_ascii_alphabetic())
+        && text.chars().all(|char| char.is_ascii_alphanumeric() || "-_./".contains(char))
+        && !words.contains(&text.to_lowercase().as_str());
+    if plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
+}
+
+/// A text as Markdown shows it, whatever it holds.
+fn markdown(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        if "\\`*_[]<>#&!|~".contains(char) {
+            escaped.push('\\');
+        }
+        escaped.push(char);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests;
