@@ -55,6 +55,8 @@ pub struct AgentBuilder {
     verbatim: bool,
     /// Added to the instructions, one sentence or rule each.
     extra: Vec<String>,
+    /// Texts at the end of the system message.
+    appendix: Vec<String>,
     prompt: Option<Arc<dyn PromptBuilder>>,
     examples: Vec<Message>,
     policy: Option<Policy>,
@@ -98,6 +100,7 @@ impl AgentBuilder {
             instructions: String::new(),
             verbatim: false,
             extra: Vec::new(),
+            appendix: Vec::new(),
             prompt: None,
             examples: Vec::new(),
             policy: None,
@@ -167,6 +170,12 @@ impl AgentBuilder {
     /// refused: give them to the builder.
     pub fn extra_instructions<T: Into<String>>(mut self, texts: impl IntoIterator<Item = T>) -> Self {
         self.extra.extend(texts.into_iter().map(Into::into));
+        self
+    }
+
+    /// Text at the end of the system message, whatever makes that. It stands as it is: it is no template.
+    pub fn appendix(mut self, text: impl Into<String>) -> Self {
+        self.appendix.push(text.into());
         self
     }
 

@@ -3,6 +3,7 @@
 //! A builder is called when a run begins, and when a person changes the run's objective. What it makes is part of the
 //! recorded input, so that a replay, a resumed run and a fork never call it.
 
+pub(crate) mod appendix;
 pub(crate) mod plain;
 pub(crate) mod react;
 pub(crate) mod template;

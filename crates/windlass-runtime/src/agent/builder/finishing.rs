@@ -20,6 +20,7 @@ use super::branch::Branch;
 use super::models::ModelRef;
 use crate::agent::branches::{OwnBranch, reserved};
 use crate::agent::models::Chosen;
+use crate::agent::prompt::appendix::Appendix;
 use crate::agent::prompt::plain::Plain;
 use crate::agent::prompt::{PromptBuilder, Prompting};
 use crate::agent::source::ToolSource;
@@ -120,6 +121,11 @@ impl AgentBuilder {
             (given, true) => given.clone(),
             (Some(_), false) => return Err(Error::PromptTwice { agent: agent.to_owned() }),
             (None, false) => Some(Arc::new(Plain(extra)) as Arc<dyn PromptBuilder>),
+        };
+        let texts = std::mem::take(&mut self.appendix);
+        let builder = match builder {
+            builder if texts.is_empty() => builder,
+            prompt => Some(Arc::new(Appendix { prompt, texts }) as Arc<dyn PromptBuilder>),
         };
         let prompting = Prompting::new(agent, &self.instructions, self.verbatim, builder)?;
         self.prompt.clone_from(&prompting.builder);
