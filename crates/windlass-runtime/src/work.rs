@@ -23,6 +23,7 @@ use windlass_core::event::TaskOrder;
 use windlass_core::tool::{Effect, ToolKind};
 use windlass_core::{Action, ActionId, ActionKind, CallId, InputKind, RunId, State};
 use windlass_tools::Tool;
+use windlass_tools::skills::{active, asks_for_active};
 
 use crate::agent::calls::{context, tool_of};
 use crate::agent::delegates::Task;
@@ -175,6 +176,9 @@ fn tool_work(
     let mut context = context(state, call, attempt, cancel.clone())?;
     if spec.is_some_and(|tool| tool.kind == ToolKind::Run && tool.effect != Effect::ReadOnly) {
         context.lease = run.lease.lease(run.broken.clone(), agent.environment().clone());
+    }
+    if spec.is_some_and(asks_for_active) {
+        context.active_skills = active(state.history().iter().map(|message| &**message));
     }
     Some(ToolWork {
         action,

@@ -1,7 +1,8 @@
 //! Tools that come with Windlass. Each states its limits; all of them only read. To add one: its file in `builtin/`, which
 //! gives its type a constant `BUILTIN`, and its line in the table below.
 
-mod folders;
+pub(crate) mod folders;
+pub mod skills;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use crate::tool::Tool;
 macro_rules! builtins {
     ($($module:ident: $Tool:ident $(, $other:ident)*;)+) => {
         $(
-            mod $module;
+            pub(crate) mod $module;
             pub use $module::{$Tool $(, $other)*};
         )+
 
@@ -99,4 +100,4 @@ fn spec(name: &str, description: &str, properties: Properties) -> ToolSpec {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -269,6 +269,7 @@ fn context(key: &str) -> ToolContext {
         idempotency_key: key.into(),
         cancelled: CancellationToken::new(),
         lease: crate::Lease::none(),
+        active_skills: Vec::new(),
     }
 }
 

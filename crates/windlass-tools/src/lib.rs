@@ -2,6 +2,7 @@
 //!
 //! - [`Tool`] is the one trait, and [`macro@tool`] makes one of a function.
 //! - [`builtin`] are the tools that come with Windlass, [`command`] are programs, [`mcp`] are servers of tools.
+//! - [`skills`] are folders with instructions, which a model takes up when it needs them.
 //! - A [`Service`] is tools that share something which is set up and torn down around the runs that use it.
 //! - [`ToolSet`] collects an agent's tools and refuses what would clash; [`ToolOverrides`] changes what a tool says of
 //!   itself.
@@ -27,6 +28,7 @@ mod trace;
 mod warning;
 
 pub use binding::Bound;
+pub use builtin::skills;
 pub use error::ToolSetError;
 pub use lease::Lease;
 pub use overrides::ToolOverrides;

@@ -25,6 +25,8 @@ pub struct ToolContext {
     pub cancelled: CancellationToken,
     /// Confirms that the run is still this process' own: asked right before an effect.
     pub lease: Lease,
+    /// The skills whose text stands in the conversation, in the order of their activation. Only the tools of skills are told of them.
+    pub active_skills: Vec<Text>,
 }
 
 /// A tool's failure: the model gets the message, and the loop continues.

@@ -287,6 +287,7 @@ async fn call(
         idempotency_key: format!("{run}:by_hand").into(),
         cancelled: cancelled.clone(),
         lease: windlass_tools::Lease::none(),
+        active_skills: Vec::new(),
     };
     let limit = spec.timeout_ms.unwrap_or_else(|| file.tool_ms());
     let mut running = tool.call(context, args);

@@ -19,6 +19,7 @@ use windlass_core::policy::{LimitKind, LimitValue, OutputMode};
 use windlass_core::tool::HostedTool;
 use windlass_core::{Message, Policy, Text, ToolSpec};
 use windlass_store::{MemoryLog, Store};
+use windlass_tools::skills::Skills;
 use windlass_tools::{SharedService, Tool, ToolSet, ToolSetError};
 
 use crate::agent::binding::digested;
@@ -177,6 +178,12 @@ impl AgentBuilder {
     pub fn appendix(mut self, text: impl Into<String>) -> Self {
         self.appendix.push(text.into());
         self
+    }
+
+    /// Agent Skills: the system message names them, and a tool gives the text of one when the model needs it.
+    pub fn skills(self, skills: &Skills) -> Self {
+        let builder = if skills.is_empty() { self } else { self.appendix(skills.section()) };
+        skills.tools().into_iter().fold(builder, Self::shared_tool)
     }
 
     /// Worked examples, sent before the input.

@@ -32,7 +32,15 @@ pub(crate) fn context(
 ) -> Option<ToolContext> {
     let idempotency_key = state.call_key(call)?;
     let lease = Lease::none();
-    Some(ToolContext { run: state.run(), call: call.clone(), attempt, idempotency_key, cancelled, lease })
+    Some(ToolContext {
+        run: state.run(),
+        call: call.clone(),
+        attempt,
+        idempotency_key,
+        cancelled,
+        lease,
+        active_skills: Vec::new(),
+    })
 }
 
 /// Error text for a call to `branch` or `delegate` that names an unknown target.

@@ -36,6 +36,7 @@ fn context() -> ToolContext {
         idempotency_key: "key-1".into(),
         cancelled: CancellationToken::new(),
         lease: windlass_tools::Lease::none(),
+        active_skills: Vec::new(),
     }
 }
 

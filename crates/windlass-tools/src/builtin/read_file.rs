@@ -87,7 +87,12 @@ impl Tool for ReadFile {
 }
 
 /// The lines that are wanted, and a note where there are more.
-fn read(mut file: impl BufRead, path: &str, from: u64, lines: Option<u64>) -> Result<String, ToolError> {
+pub(crate) fn read(
+    mut file: impl BufRead,
+    path: &str,
+    from: u64,
+    lines: Option<u64>,
+) -> Result<String, ToolError> {
     if let Some(lines) = skip(&mut file, path, from)? {
         let message = format!("`{path}` ends before line {from}: its number of lines is {lines}");
         return Err(ToolError::of_kind("BeyondTheEnd", message));

@@ -12,6 +12,7 @@ pub(crate) fn context() -> ToolContext {
         idempotency_key: "key".into(),
         cancelled: CancellationToken::new(),
         lease: crate::Lease::none(),
+        active_skills: Vec::new(),
     }
 }
 

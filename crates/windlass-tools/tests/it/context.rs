@@ -12,5 +12,6 @@ pub(crate) fn context() -> ToolContext {
         idempotency_key: "key-1".into(),
         cancelled: CancellationToken::new(),
         lease: windlass_tools::Lease::none(),
+        active_skills: Vec::new(),
     }
 }

@@ -18,6 +18,7 @@ fn context() -> ToolContext {
         idempotency_key: "1:c1".into(),
         cancelled: tokio_util::sync::CancellationToken::new(),
         lease: windlass_tools::Lease::none(),
+        active_skills: Vec::new(),
     }
 }
 

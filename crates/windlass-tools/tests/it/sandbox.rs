@@ -19,6 +19,7 @@ fn context(run: u128) -> ToolContext {
         idempotency_key: "1:c1".into(),
         cancelled: CancellationToken::new(),
         lease: windlass_tools::Lease::none(),
+        active_skills: Vec::new(),
     }
 }
 

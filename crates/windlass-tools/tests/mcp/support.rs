@@ -71,6 +71,7 @@ pub(crate) fn context() -> ToolContext {
         idempotency_key: "key-9".into(),
         cancelled: CancellationToken::new(),
         lease: windlass_tools::Lease::none(),
+        active_skills: Vec::new(),
     }
 }
 
