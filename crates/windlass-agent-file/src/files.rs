@@ -5,7 +5,7 @@ mod source;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use windlass_core::text::nearest;
 
@@ -15,6 +15,9 @@ pub use source::{AgentSource, FileOverrides, SourceError};
 /// Maximum number of files of a folder that are compared with a missing one.
 const MAX_LISTED: usize = 1_000;
 
+/// What the root of a repository holds.
+const REPOSITORY: &str = ".git";
+
 /// The files that an agent file and those under it are read from.
 pub trait Files: fmt::Debug + Send + Sync {
     /// Reads a file of at most so many bytes.
@@ -22,6 +25,22 @@ pub trait Files: fmt::Debug + Send + Sync {
     /// # Errors
     /// It cannot be read, or is longer.
     fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>>;
+
+    /// The names of the folders in a folder, sorted, without hidden ones.
+    ///
+    /// # Errors
+    /// It cannot be read, or has too many entries.
+    fn folders(&self, path: &Path) -> io::Result<Vec<String>>;
+
+    /// Whether a file is a link that leads out of its folder.
+    fn leads_out(&self, path: &Path, folder: &Path) -> bool;
+
+    /// The folder in which people work with the agent; `None`: it is not known.
+    fn working_folder(&self) -> Option<PathBuf>;
+
+    /// The folders in which a file for all that lies beneath them may stand, the nearest first: from this one up to the root of its
+    /// repository, or this one alone if it is in none.
+    fn ancestors(&self, folder: &Path) -> Vec<PathBuf>;
 }
 
 /// The files of the disk ([`read`]).
@@ -31,6 +50,37 @@ pub struct Disk;
 impl Files for Disk {
     fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         read(path, most)
+    }
+
+    fn folders(&self, path: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for (seen, entry) in std::fs::read_dir(path)?.enumerate() {
+            if seen == MAX_LISTED {
+                return Err(io::Error::other(format!("it has more than {MAX_LISTED} entries")));
+            }
+            let entry = entry?;
+            // A link to a folder counts as one.
+            let is_folder = std::fs::metadata(entry.path()).is_ok_and(|found| found.is_dir());
+            names.extend(entry.file_name().into_string().ok().filter(|_| is_folder));
+        }
+        names.retain(|name| !name.starts_with('.'));
+        names.sort();
+        Ok(names)
+    }
+
+    fn leads_out(&self, path: &Path, folder: &Path) -> bool {
+        let (file, folder) = (std::fs::canonicalize(path), std::fs::canonicalize(folder));
+        !matches!((file, folder), (Ok(file), Ok(folder)) if file.starts_with(&folder))
+    }
+
+    fn working_folder(&self) -> Option<PathBuf> {
+        std::env::current_dir().ok()
+    }
+
+    fn ancestors(&self, folder: &Path) -> Vec<PathBuf> {
+        let all: Vec<PathBuf> = folder.ancestors().map(Path::to_owned).collect();
+        let root = all.iter().position(|folder| folder.join(REPOSITORY).exists());
+        all.into_iter().take(root.map_or(1, |root| root + 1)).collect()
     }
 }
 
@@ -74,7 +124,27 @@ pub fn nearest_files(missing: &Path) -> Vec<String> {
 /// # Errors
 /// As [`Files::read`], or it is no UTF-8: in words.
 pub(crate) fn read_text(files: &dyn Files, path: &Path, most: u64) -> Result<String, String> {
-    let bytes = files.read(path, most).map_err(|error| error.to_string())?;
+    text_of(files.read(path, most).map_err(|error| error.to_string())?)
+}
+
+/// A path without `.` and `..`, by its text alone.
+pub(crate) fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            other @ (Component::Prefix(_) | Component::RootDir | Component::Normal(_)) => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// The text of a file's bytes.
+///
+/// # Errors
+/// They are no UTF-8: in words.
+pub(crate) fn text_of(bytes: Vec<u8>) -> Result<String, String> {
     let text = String::from_utf8(bytes).map_err(|error| format!("it is not valid UTF-8: {error}"))?;
     Ok(without_mark(text))
 }

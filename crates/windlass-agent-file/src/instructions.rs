@@ -1,5 +1,7 @@
 //! The instructions: text or a file, checked as a template and not yet rendered.
 
+pub(super) mod agents_md;
+
 use std::path::PathBuf;
 
 use schemars::{JsonSchema, json_schema};

@@ -13,6 +13,7 @@ use super::AgentFile;
 use super::code::CodeKeys;
 use super::delegates::{self, DelegateKeys};
 use super::examples::{self, ExampleKeys};
+use super::instructions::agents_md::{self, AgentsMdKey};
 use super::instructions::{InstructionKeys, Instructions};
 use super::json_schema::{OutputKeys, SchemaKeys, checked};
 use super::kinds::{Filled, TextOr};
@@ -21,6 +22,7 @@ use super::models::{self, ModelKeys};
 use super::prompt::{PromptEntry, PromptKeys};
 use super::reading::Reading;
 use super::timeouts::AgentTimeouts;
+use super::tools::skills::{self, SkillKeys};
 use super::tools::{self, ToolKeys};
 use crate::yaml::{At, Field, Problem, YamlError};
 
@@ -108,6 +110,11 @@ agent_keys! {
     /// How the system message is made of the instructions, which are the objective then: `plain` (as they are, the default), `react`
     /// (a scaffold of objective, tools, and how to think, act and observe), either with more instructions, or a template.
     prompt: Option<At<PromptKeys>>,
+    /// The `AGENTS.md` of the working folder as instructions after the agent's own (`true`), or that of a folder, which starts from the
+    /// folder of the file. The nearest one counts, up to the root of the repository.
+    agents_md: Option<At<AgentsMdKey>>,
+    /// Agent Skills: folders whose `SKILL.md` the model reads when a task needs it, or such folders with settings.
+    skills: Option<At<SkillKeys>>,
     /// Worked examples, sent before the input. Small models need them.
     examples: Vec<At<ExampleKeys>>,
     /// A typed input.
@@ -140,6 +147,8 @@ impl AgentKeys {
         file.unmasked = std::mem::take(&mut reading.unmasked);
         file.unchecked = std::mem::take(&mut reading.unchecked);
         file.literal_secrets = std::mem::take(&mut reading.literal_secrets);
+        file.remarks = reading.remarks.take();
+        file.working_folder = reading.working_folder.take();
         file.texts = reading.texts.take();
         Ok(file)
     }
@@ -170,6 +179,9 @@ impl Body {
         let instructions = self.instructions.as_ref();
         let instructions = instructions.map(|keys| Instructions::read(keys, reading)).transpose()?;
         let prompt = self.prompt.map(|keys| PromptEntry::read(&keys, reading)).transpose()?;
+        let agents_md = self.agents_md.as_ref().map(|key| agents_md::read(key, reading)).transpose()?;
+        let skills =
+            self.skills.as_ref().map(|keys| skills::read(keys, reading)).transpose()?.unwrap_or_default();
         let examples = self.examples.into_iter().map(examples::example).collect::<Result<_, _>>()?;
         if let (None, "", Some(read), Some(keys)) = (&self.input, path, &instructions, &self.instructions) {
             read.check_text_input(keys, reading)?;
@@ -180,7 +192,7 @@ impl Body {
         let output_mode = self.output.as_ref().and_then(|output| output.value.mode);
         let output_json = self.output.as_ref().is_some_and(|output| output.value.json);
         let output_schema = self.output.map(|output| output.checked(reading)).transpose()?;
-        let has_no_tools = self.tools.is_empty();
+        let has_no_tools = self.tools.is_empty() && skills.is_empty();
         let tools::Entries { called: tools, hosted } = tools::entries(&self.tools, reading)?;
         let agents = self.agents.iter().map(|keys| delegates::entry(keys, reading));
         let agents = agents.collect::<Result<_, _>>()?;
@@ -194,6 +206,8 @@ impl Body {
             models: models.unwrap_or_default(),
             instructions: instructions.unwrap_or_default(),
             prompt: prompt.unwrap_or_default(),
+            agents_md: agents_md.flatten(),
+            skills,
             examples,
             input_schema,
             output_schema,
@@ -212,6 +226,8 @@ impl Body {
             unmasked: Vec::new(),
             unchecked: Vec::new(),
             literal_secrets: Vec::new(),
+            remarks: Vec::new(),
+            working_folder: None,
             texts: Vec::new(),
             node: reading.root.at(path).unwrap_or(reading.root).clone(),
         })

@@ -45,6 +45,7 @@ use serde_json::Value;
 use windlass_core::Message;
 use windlass_core::policy::{OutputMode, Transport};
 use windlass_models::resolve::Env;
+use windlass_tools::skills::Skills;
 
 use crate::files::{Disk, Files};
 use crate::yaml::{Field, Node, YamlError};
@@ -57,6 +58,7 @@ pub use delegates::DelegateEntry;
 pub use error::AgentFileError;
 pub use examples::{Example, ExampleCall};
 pub use files::{AgentSource, FileOverrides, SourceError};
+pub use instructions::agents_md::{AgentsMd, MAX_AGENTS_MD_BYTES};
 pub use instructions::{Instructions, MAX_INSTRUCTIONS_BYTES};
 pub use loop_section::{LaterKey, LoopSection};
 pub use models::{ModelEntry, read_prices};
@@ -69,6 +71,7 @@ pub use schema::schema;
 pub use services::{BuiltinService, ServiceEntry};
 pub use timeouts::TimeoutSettings;
 pub use tools::hosted::HostedEntry;
+pub use tools::skills::{MAX_SKILL_BYTES, MAX_SKILLS, read_skills};
 pub use tools::{BuiltinEntry, CommandEntry, McpEntry, ToolEntry};
 pub use written::Written;
 
@@ -88,6 +91,10 @@ pub struct AgentFile {
     pub instructions: Instructions,
     /// How the system message is made of them.
     pub prompt: PromptEntry,
+    /// The instructions of a folder, where the file asks for them.
+    pub agents_md: Option<AgentsMd>,
+    /// The skills.
+    pub skills: Skills,
     /// Worked examples.
     pub examples: Vec<Example>,
     /// JSON Schema of a typed input.
@@ -122,6 +129,10 @@ pub struct AgentFile {
     pub unmasked: Vec<String>,
     /// For each pattern of the file's schemas that is not checked: which and why, in one line.
     pub unchecked: Vec<String>,
+    /// Warnings about files that it names, one line each.
+    pub remarks: Vec<String>,
+    /// The folder in which people work with it, where it depends on that.
+    working_folder: Option<PathBuf>,
     /// The texts that it was read from, its own first; empty for an agent that stands within another document.
     texts: Vec<(PathBuf, Arc<str>)>,
     /// Secrets that stand in it as they are.

@@ -15,20 +15,25 @@ use crate::yaml::{Place, Problem, YamlError};
 pub struct NamedTool {
     /// The name.
     pub name: String,
-    /// Kind of the tool: `builtin`, `command`, `service`, `hosted`, `mcp`, `agent file`, `a2a` or `branch`.
+    /// Kind of the tool: `builtin`, `command`, `service`, `skills`, `hosted`, `mcp`, `agent file`, `a2a` or `branch`.
     pub origin: &'static str,
     /// Position of the entry.
     pub place: Place,
 }
 
 impl AgentFile {
-    /// The names of built-in tools, commands, tools of services and tools of the provider, which are known before any server is
+    /// The names of built-in tools, commands, tools of services, of skills and of the provider, which are known before any server is
     /// started.
     pub fn tool_names(&self) -> Vec<NamedTool> {
         let hosted = self.hosted.iter().map(|entry| NamedTool {
             name: entry.hosted.tool.name().to_owned(),
             origin: "hosted",
             place: entry.place,
+        });
+        let of_skills = self.skills.tool_names().iter().map(|name| NamedTool {
+            name: (*name).to_owned(),
+            origin: "skills",
+            place: self.node.locate("skills"),
         });
         self.tools
             .iter()
@@ -50,6 +55,7 @@ impl AgentFile {
                 origin,
                 place,
             })
+            .chain(of_skills)
             .chain(hosted)
             .collect()
     }

@@ -53,7 +53,8 @@ impl AgentFile {
     }
 
     fn default_loop(&self, more_tools: bool) -> DefaultLoop {
-        let with_tools = more_tools || !self.tools.is_empty() || !self.agents.is_empty();
+        let named = !(self.tools.is_empty() && self.agents.is_empty() && self.skills.is_empty());
+        let with_tools = more_tools || named;
         DefaultLoop::of(self.output_schema.is_some(), with_tools)
     }
 

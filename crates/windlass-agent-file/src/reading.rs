@@ -44,6 +44,10 @@ pub(super) struct Reading<'e> {
     /// The texts of the files that were read.
     pub(super) texts: RefCell<Vec<(PathBuf, Arc<str>)>>,
     pub(super) files: &'e dyn Files,
+    /// Warnings about files that the file names.
+    pub(super) remarks: RefCell<Vec<String>>,
+    /// The folder in which people work, where the agent depends on it.
+    pub(super) working_folder: RefCell<Option<PathBuf>>,
     parent: PathBuf,
     stem: Option<String>,
     env: Env<'e>,
@@ -72,6 +76,8 @@ impl<'e> Reading<'e> {
             literal_secrets: Vec::new(),
             texts: RefCell::default(),
             files,
+            remarks: RefCell::default(),
+            working_folder: RefCell::default(),
             stem: file.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
             env,
         }
@@ -88,6 +94,18 @@ impl<'e> Reading<'e> {
     /// Takes note of a file's text, which is a part of the agent from here on.
     pub(super) fn note(&self, path: &Path, text: &str) {
         self.texts.borrow_mut().push((path.to_owned(), text.into()));
+    }
+
+    /// Adds a warning about a file that the file names.
+    pub(super) fn remark(&self, remark: String) {
+        self.remarks.borrow_mut().push(remark);
+    }
+
+    /// The folder in which people work with the agent, on which it depends from here on.
+    pub(super) fn working_folder(&self) -> Option<PathBuf> {
+        let folder = self.files.working_folder()?;
+        *self.working_folder.borrow_mut() = Some(folder.clone());
+        Some(folder)
     }
 
     /// A path of the file as messages show it: as near to what is written as it can be.

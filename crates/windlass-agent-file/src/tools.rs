@@ -2,6 +2,7 @@
 
 mod chosen;
 pub(super) mod hosted;
+pub(super) mod skills;
 
 use std::path::PathBuf;
 

@@ -36,6 +36,9 @@ pub struct AgentSource {
     pub overrides: FileOverrides,
     /// The texts by path.
     pub texts: BTreeMap<PathBuf, String>,
+    /// The folder in which people worked with the agent, where that counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_folder: Option<PathBuf>,
     /// Whether a secret was taken out of a text: then no agent can be made of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub masked: bool,
@@ -56,13 +59,20 @@ impl AgentSource {
     /// The source of an agent's file; `None`: it stands within another document. The files of its delegates are [added](Self::add).
     pub fn of(file: &AgentFile, overrides: FileOverrides) -> Option<Self> {
         let (own, _) = file.texts.first()?;
-        let mut source = Self { file: own.clone(), overrides, texts: BTreeMap::new(), masked: false };
+        let mut source = Self {
+            file: own.clone(),
+            overrides,
+            texts: BTreeMap::new(),
+            working_folder: None,
+            masked: false,
+        };
         source.add(file);
         Some(source)
     }
 
     /// Adds the texts of another file that belongs to the agent.
     pub fn add(&mut self, file: &AgentFile) {
+        self.working_folder = self.working_folder.take().or_else(|| file.working_folder.clone());
         for (path, text) in &file.texts {
             let mut kept = mask(text);
             for secret in &file.literal_secrets {
@@ -110,6 +120,33 @@ impl Files for AgentSource {
             ));
         }
         Ok(text.clone().into_bytes())
+    }
+
+    fn folders(&self, path: &Path) -> io::Result<Vec<String>> {
+        let path = key_of(path);
+        let name = |kept: &PathBuf| {
+            let mut beneath = kept.strip_prefix(&path).ok()?.components();
+            let first = beneath.next()?.as_os_str().to_str()?.to_owned();
+            // What is beneath nothing else is a file.
+            beneath.next().map(|_| first)
+        };
+        let mut names: Vec<String> = self.texts.keys().filter_map(name).collect();
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
+    fn leads_out(&self, _: &Path, _: &Path) -> bool {
+        false
+    }
+
+    fn working_folder(&self) -> Option<PathBuf> {
+        self.working_folder.clone()
+    }
+
+    fn ancestors(&self, folder: &Path) -> Vec<PathBuf> {
+        // What lies above the root of the repository was not kept.
+        folder.ancestors().map(Path::to_owned).collect()
     }
 }
 

@@ -36,6 +36,7 @@ const SECTIONS: &[(&str, &str, &str, &str)] = &[
     ("model.timeouts", "", "", "limits.md#what-if-nothing-happens-any-more"),
     ("instructions", "", "", "agent-file.md#prompts"),
     ("prompt", "", "A prompt with settings: a scaffold, more instructions, or a template of your own.", "agent-file.md#prompts"),
+    ("skills", "", "Agent Skills with settings.", "skills.md"),
     ("output", "", "A typed output: a schema, or any JSON object.", "agent-file.md#typed-output"),
     ("example", "examples", "A worked example: an entry of `examples`.", "agent-file.md#worked-examples"),
     ("examples.calls", "", "A call of a worked example, with its result.", "agent-file.md#worked-examples"),

@@ -110,6 +110,7 @@ const MAPS: &[(&str, &[&str])] = &[
     ("model: { use: a/b, timeouts: { ZZZ: 1 } }", &["#/$defs/model/properties/timeouts"]),
     ("instructions: { file: x, ZZZ: 1 }", &["#/properties/instructions/oneOf/1"]),
     ("prompt: { use: react, ZZZ: 1 }", &["#/$defs/prompt"]),
+    ("skills: { folders: x, ZZZ: 1 }", &["#/$defs/skills"]),
     ("examples: [ { user: a, assistant: b, ZZZ: 1 } ]", &["#/$defs/example"]),
     (
         "examples: [ { user: a, calls: [ { name: a, result: b, ZZZ: 1 } ] } ]",

@@ -92,27 +92,7 @@ fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
         if as_json {
             out::json(&report(file, &checked))?;
         } else if let Ok(sound) = &checked {
-            let models = sound.models.join(", ");
-            let servers = if sound.servers > 0 {
-                format!(", {}", count(sound.servers as u64, "tool server"))
-            } else {
-                String::new()
-            };
-            let delegates = if sound.delegates > 0 {
-                format!(", {}", count(sound.delegates as u64, "agent"))
-            } else {
-                String::new()
-            };
-            let tools = count(sound.tools as u64, "tool");
-            let prompt = match sound.prompt_tokens {
-                0 => String::new(),
-                tokens => format!(", prompt of about {}", count(tokens, "token")),
-            };
-            out::line(format_args!(
-                "ok {}: {}, model {models}, {tools}{servers}{delegates}{prompt}",
-                file.display(),
-                sound.name
-            ))?;
+            out::line(format_args!("ok {}: {}", file.display(), summary(sound)))?;
             let remarks = sound.missing.iter().chain(&sound.warnings);
             remarks.for_each(|remark| out::note(format_args!("{}: {remark}", file.display())));
             sound.unmatched.iter().map(warnings::pattern_line).for_each(out::note);
@@ -135,11 +115,32 @@ fn check(files: &[PathBuf], as_json: bool) -> Result<Exit, Failure> {
     }
 }
 
+/// A valid file in one line.
+fn summary(sound: &Sound) -> String {
+    let some = |number: usize, what: &str| {
+        if number == 0 { String::new() } else { format!(", {}", count(number as u64, what)) }
+    };
+    let prompt = match sound.prompt_tokens {
+        0 => String::new(),
+        tokens => format!(", prompt of about {}", count(tokens, "token")),
+    };
+    let agents_md = if sound.agents_md.is_some() { ", AGENTS.md" } else { "" };
+    format!(
+        "{}, model {}, {}{}{}{}{agents_md}{prompt}",
+        sound.name,
+        sound.models.join(", "),
+        count(sound.tools as u64, "tool"),
+        some(sound.servers, "tool server"),
+        some(sound.delegates, "agent"),
+        some(sound.skills.len(), "skill"),
+    )
+}
+
 fn report(file: &Path, checked: &Result<Sound, Vec<Failure>>) -> Value {
     match checked {
         Ok(sound) => json!({
             "type": "agent", "file": file, "ok": true, "name": sound.name, "models": sound.models,
-            "tools": sound.tools, "servers": sound.servers, "agents": sound.delegates, "prompt_tokens": sound.prompt_tokens, "missing": sound.missing,
+            "tools": sound.tools, "servers": sound.servers, "skills": sound.skills, "agents_md": sound.agents_md, "agents": sound.delegates, "prompt_tokens": sound.prompt_tokens, "missing": sound.missing,
             "warnings": sound.warnings, "unmatched": sound.unmatched.iter().map(warnings::pattern_value).collect::<Vec<_>>(),
         }),
         Err(failures) => json!({

@@ -21,6 +21,7 @@ use windlass_read::words::{cut, name, span};
 use windlass_runtime::agent_file::{AgentFile, ServedTools, ToolEntry};
 use windlass_runtime::{FileService, Waits, connect, local_tools, services};
 use windlass_tools::mcp::McpServer;
+use windlass_tools::skills::{ACTIVATE, Skill};
 use windlass_tools::{ServiceError, ServiceUse, Tool, ToolContext, ToolResult, ToolSet, ToolWarning};
 
 use crate::agents;
@@ -209,7 +210,7 @@ fn list(found: &Found, json: bool) -> Result<(), Failure> {
                 "name": tool.name, "description": tool.description, "parameters": tool.parameters,
                 "effect": tool.effect, "approve": approval.asks(), "approve_because": approval.reasons(),
                 "denied_by": approval.denied_by(), "timeout_ms": tool.timeout_ms,
-                "origin": tool.origin, "warning": warning.map(|warning| &warning.reason),
+                "origin": tool.origin, "skills": skills_of(found, tool), "warning": warning.map(|warning| &warning.reason),
             }))?;
         } else {
             let approval = Approval::of(tool, &policy).words();
@@ -220,6 +221,10 @@ fn list(found: &Found, json: bool) -> Result<(), Failure> {
                 effect(tool.effect)
             ))?;
             out::line(format_args!("  {}", cut(&tool.description, DESCRIPTION_CHARS)))?;
+            for skill in found.file.skills.iter().filter(|_| gives_skills(tool)) {
+                let about = cut(&skill.description, DESCRIPTION_CHARS);
+                out::line(format_args!("  skill {}: {about}", name(&skill.name)))?;
+            }
         }
     }
     if json {
@@ -233,6 +238,17 @@ fn list(found: &Found, json: bool) -> Result<(), Failure> {
         out::note("this agent has no tools");
     }
     Ok(())
+}
+
+/// Whether the text of a skill is the result of this tool.
+fn gives_skills(tool: &ToolSpec) -> bool {
+    *tool.name == *ACTIVATE
+}
+
+/// The skills that a tool gives; nothing of another tool.
+fn skills_of(found: &Found, tool: &ToolSpec) -> Option<Vec<Value>> {
+    let each = |skill: &Skill| json!({ "name": skill.name, "description": skill.description, "folder": skill.folder });
+    gives_skills(tool).then(|| found.file.skills.iter().map(each).collect())
 }
 
 fn effect(effect: Effect) -> &'static str {

@@ -67,6 +67,7 @@ mod served;
 mod server;
 mod sessions;
 mod signals;
+mod skills;
 mod streaming;
 mod taken_away;
 mod telemetry;

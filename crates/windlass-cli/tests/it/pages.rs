@@ -13,9 +13,9 @@ pub(crate) fn blocks(page: &str) -> Vec<(&str, &str)> {
     fenced.filter_map(|block| block.split_once('\n')).collect()
 }
 
-/// The name of the file that a block is, if it begins with one.
+/// The name of the file that a block is, if it begins with one. It may stand in the front matter of a Markdown file.
 fn named(block: &str) -> Option<&str> {
-    let name = block.lines().next()?.strip_prefix("# ")?;
+    let name = block.lines().find(|line| *line != "---")?.strip_prefix("# ")?;
     (name.contains('.') && !name.contains(' ')).then_some(name)
 }
 
@@ -46,9 +46,11 @@ fn type_page(home: &Home, page: &str, mut own: impl FnMut(&Path, &str) -> Option
     let (mut typed, mut shown) = (0, String::new());
     for (language, block) in blocks(page) {
         match language {
-            "yaml" | "python" => {
+            "yaml" | "python" | "markdown" => {
                 if let Some(name) = named(block) {
-                    std::fs::write(folder.join(name), format!("{block}\n")).unwrap();
+                    let file = folder.join(name);
+                    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+                    std::fs::write(file, format!("{block}\n")).unwrap();
                 }
             }
             "sh" => {
@@ -120,6 +122,15 @@ fn the_tutorial_can_be_typed_and_shows_what_it_says() {
 fn the_guide_to_agent_files_can_be_typed_and_shows_what_it_says() {
     let typed = type_page(&Home::new(), include_str!("../../../../docs/agent-file.md"), |_, _| None);
     assert!(typed > 12, "{typed}");
+}
+
+#[test]
+fn the_page_on_skills_can_be_typed_and_shows_what_it_says() {
+    let home = Home::new();
+    let typed = type_page(&home, include_str!("../../../../docs/skills.md"), |_, _| None);
+    assert_eq!(typed, 3);
+    let tested = home.windlass(["test", "tests/maintainer.yaml", "--crash"]);
+    assert_eq!(tested.code, 0, "{tested:?}");
 }
 
 #[test]

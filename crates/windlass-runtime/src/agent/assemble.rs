@@ -389,7 +389,7 @@ fn takes(
     })
 }
 
-/// The tools of a file that need no server and no set-up: built-ins and commands.
+/// The tools of a file that need no server and no set-up: built-ins, commands, and those of skills.
 ///
 /// # Errors
 /// A folder cannot be opened, or a description is unusable.
@@ -409,6 +409,7 @@ pub fn local_tools(file: &AgentFile) -> Result<Vec<Arc<dyn Tool>>, AssembleError
         };
         tools.push(overrides.apply(tool));
     }
+    tools.extend(file.skills.tools());
     Ok(tools)
 }
 

@@ -349,12 +349,14 @@ fn unscripted(name: &str, like: &[String]) -> String {
 
 /// Whether an agent's file has a tool of that name.
 fn names(file: &AgentFile, tool: &str) -> bool {
-    file.tools.iter().any(|entry| match entry {
-        ToolEntry::Builtin(entry) => is_called(tool, entry.tool.name, &entry.overrides),
-        ToolEntry::Command(entry) => is_called(tool, &entry.settings.name, &entry.overrides),
-        ToolEntry::Mcp(entry) => is_served_by(&entry.config, tool),
-        ToolEntry::Service(entry) => entry.tool_names().iter().any(|name| *name == *tool),
-    })
+    let of_skill = file.skills.tool_names().contains(&tool);
+    of_skill
+        || file.tools.iter().any(|entry| match entry {
+            ToolEntry::Builtin(entry) => is_called(tool, entry.tool.name, &entry.overrides),
+            ToolEntry::Command(entry) => is_called(tool, &entry.settings.name, &entry.overrides),
+            ToolEntry::Mcp(entry) => is_served_by(&entry.config, tool),
+            ToolEntry::Service(entry) => entry.tool_names().iter().any(|name| *name == *tool),
+        })
 }
 
 /// Whether a built-in tool or a command is offered by that name.
@@ -379,7 +381,7 @@ fn is_named_by(server: &McpConfig, tool: &str) -> bool {
     chosen.rename.values().any(|name| name == tool) || chosen.only.as_deref().is_some_and(listed) && !gone
 }
 
-/// The agent's own tools with its file's settings: built-in ones without dependencies really run, `now` by the case's clock;
+/// The agent's own tools with its file's settings: built-in ones without dependencies and those of skills really run, `now` by the case's clock;
 /// tools that use files, the network or a program are only offered, unless the case lists them under `real_tools`. With `unknown`
 /// they are not there: a call of one is a call of an unknown tool.
 fn own_tools(
@@ -406,7 +408,12 @@ fn own_tools(
         }
         (!unknown).then(|| absent(&*tool, script))
     });
-    Ok(own.flatten().collect())
+    let of_skills = file.skills.tools().into_iter().map(|tool| {
+        // Skills are a part of the agent's file, and reading them changes nothing.
+        let patience = Duration::from_millis(file.tool_ms());
+        Arc::new(RealTool::new(tool, script.clone(), patience)) as Arc<dyn Tool>
+    });
+    Ok(own.flatten().chain(of_skills).collect())
 }
 
 fn absent(tool: &dyn Tool, script: &Script) -> Arc<dyn Tool> {

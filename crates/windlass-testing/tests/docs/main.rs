@@ -1,6 +1,6 @@
 //! The YAML in the guides and the README is what it says it is.
 //!
-//! A block whose first line is a comment with a path (`# tests/lead.yaml`) is a file of that name: the files of a page lie in one
+//! A block whose first line is a comment with a path (`# tests/lead.yaml`) is a file of that name, and so is a skill with one in its front matter: the files of a page lie in one
 //! folder, and their cases run from there. The keys of the guides are secrets of the process, which holds back a piece of text as
 //! long as it may begin one: so these tests have a process of their own.
 
@@ -14,13 +14,14 @@ use windlass_runtime::check_delegates;
 use windlass_testing::fixture::FixtureFile;
 use windlass_testing::{RunnerOptions, run_case};
 
-const GUIDES: [&str; 12] = [
+const GUIDES: [&str; 13] = [
     "agent-file",
     "code",
     "context",
     "delegation",
     "limits",
     "models",
+    "skills",
     "testing",
     "coming-from-kaos",
     "coming-from-acorn",
@@ -41,6 +42,15 @@ fn blocks(text: &str) -> Vec<(&str, &str)> {
             (name.unwrap_or("example.yaml"), block)
         })
         .collect()
+}
+
+/// The Markdown files of a page: each has its name in its first line, or in its front matter.
+fn skill_files(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let blocks = text.split("```markdown\n").skip(1).map(|rest| rest.split("\n```").next().unwrap());
+    blocks.map(|block| {
+        let named = block.lines().find_map(|line| line.strip_prefix("# "));
+        (named.unwrap(), block)
+    })
 }
 
 fn holds(page: &str, block: &str, file: &Path) {
@@ -67,7 +77,7 @@ fn the_yaml_of_the_guides_works() {
         let text = std::fs::read_to_string(root.join(&page)).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let blocks = blocks(&text);
-        for (name, block) in &blocks {
+        for (name, block) in blocks.iter().copied().chain(skill_files(&text)) {
             let file = folder.path().join(name);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(file, block).unwrap();
@@ -88,7 +98,7 @@ fn the_yaml_of_the_guides_works() {
             }
         }
     }
-    assert_eq!(count, 70);
+    assert_eq!(count, 73);
 }
 
 #[test]

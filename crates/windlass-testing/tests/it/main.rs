@@ -129,6 +129,7 @@ files! {
     chat_reasoning => "chat/reasoning",
     chat_sessions => "chat/sessions",
     chat_settings => "chat/settings",
+    chat_skills => "chat/skills",
     chat_by_schema => "chat/by_schema",
     chat_text_forms => "chat/text_forms",
     edges_always => "edges/always",

@@ -1,6 +1,6 @@
 //! Facts about an agent file that are found without starting anything.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use windlass_error::Diagnostic as _;
@@ -22,6 +22,10 @@ pub(in crate::commands) struct Sound {
     pub(in crate::commands) models: Vec<String>,
     pub(super) tools: usize,
     pub(super) servers: usize,
+    /// The names of its skills.
+    pub(super) skills: Vec<String>,
+    /// The `AGENTS.md` that is among its instructions.
+    pub(super) agents_md: Option<PathBuf>,
     pub(super) delegates: usize,
     /// Estimated tokens of the system message, without the tools of servers.
     pub(super) prompt_tokens: u64,
@@ -56,6 +60,8 @@ fn look(path: &Path, unset: &Unset) -> Result<Sound, Vec<Failure>> {
     Ok(Sound {
         models,
         tools: tools.len(),
+        skills: file.skills.iter().map(|skill| skill.name.to_string()).collect(),
+        agents_md: file.agents_md.and_then(|agents_md| Some(agents_md.found?.0)),
         servers: file.tools.iter().filter(|entry| matches!(entry, ToolEntry::Mcp(_))).count(),
         delegates,
         prompt_tokens: checked.agent.prompt_tokens().map_err(|error| one(error.into()))?,

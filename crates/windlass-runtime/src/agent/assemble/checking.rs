@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use tokio::sync::watch;
 use windlass_agent_file::yaml::Place;
-use windlass_agent_file::{AgentFile, McpEntry, ModelEntry, ToolEntry, UnmatchedPattern};
+use windlass_agent_file::{AgentFile, AgentsMd, McpEntry, ModelEntry, ToolEntry, UnmatchedPattern};
 use windlass_core::model::{ModelChoice, OutputBy};
 use windlass_core::policy::{OutputMode, Stop, View, Wire};
 use windlass_error::in_full;
@@ -103,6 +103,8 @@ impl Gathered {
         let tried = file.try_instructions();
         let failed = tried.map_err(|source| Error::Template { agent: file.name.clone(), source })?;
         notes.warnings.extend(file.unmasked.iter().chain(&file.unchecked).cloned());
+        notes.warnings.extend(file.remarks.iter().cloned());
+        notes.warnings.extend(file.agents_md.as_ref().and_then(missing_agents_md));
         notes.warnings.extend(file.missing_input().into_iter().map(|part| missing_part(file, &part)));
         notes.warnings.extend(failed.map(|(input, error)| {
             format!(
@@ -113,6 +115,12 @@ impl Gathered {
         }));
         Ok(())
     }
+}
+
+fn missing_agents_md(agents_md: &AgentsMd) -> Option<String> {
+    let AgentsMd { folder, root, found } = agents_md;
+    let up_to = if folder == root { String::new() } else { format!(" or above it up to {}", root.display()) };
+    found.is_none().then(|| format!("agents_md: there is no AGENTS.md in {}{up_to}", folder.display()))
 }
 
 fn missing_part(file: &AgentFile, part: &str) -> String {
