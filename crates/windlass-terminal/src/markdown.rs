@@ -51,8 +51,22 @@ pub fn rendered(source: &str, look: Look) -> Vec<Line<'static>> {
 fn rendered_from(source: &str, look: Look, within: Within) -> (Vec<Line<'static>>, Within) {
     let mut writer = Writer::new(look);
     writer.within = within;
-    Parser::new_ext(source, options()).for_each(|event| writer.event(event));
+    let parser = Parser::new_ext(source, options());
+    let mut references: Vec<_> = parser
+        .reference_definitions()
+        .iter()
+        .map(|(_, definition)| definition.span.clone())
+        .filter_map(|span| Some((span.start, source.get(span)?.trim().to_owned())))
+        .collect();
+    references.sort();
+    parser.for_each(|event| writer.event(event));
     writer.flush();
+    // What they refer to may be given out already, without its address.
+    for (_, definition) in references {
+        writer.gap();
+        writer.inline.push(Span::styled(definition, Style::new().add_modifier(Modifier::DIM)));
+        writer.flush();
+    }
     (writer.rows, writer.within)
 }
 
@@ -118,6 +132,8 @@ struct Writer {
     styles: Vec<Style>,
     /// What stands before the next row, and before further ones, from the outside in.
     margins: Vec<(Option<Span<'static>>, Span<'static>)>,
+    /// The columns of these.
+    side: usize,
     lists: Vec<List>,
     /// Whether the next block stands apart from what is above.
     apart: bool,
@@ -140,6 +156,7 @@ impl Writer {
             inline: Vec::new(),
             styles: vec![Style::new()],
             margins: Vec::new(),
+            side: 0,
             lists: Vec::new(),
             apart: false,
             blank: None,
@@ -240,7 +257,7 @@ impl Writer {
             }
             TagEnd::BlockQuote(_) => {
                 self.flush();
-                self.margins.pop();
+                self.leave();
                 self.apart = true;
             }
             TagEnd::CodeBlock => self.end_code(),
@@ -251,7 +268,7 @@ impl Writer {
             }
             TagEnd::Item => {
                 self.flush();
-                self.margins.pop();
+                self.leave();
             }
             TagEnd::Table => self.end_table(),
             TagEnd::TableCell => {
@@ -301,15 +318,19 @@ impl Writer {
     }
 
     fn columns(&self) -> usize {
-        let side: usize = self.margins.iter().map(|(_, rest)| rest.width()).sum();
-        self.look.columns.saturating_sub(side).max(LEAST_COLUMNS)
+        self.look.columns.saturating_sub(self.side).max(LEAST_COLUMNS)
     }
 
     /// What follows stands further in, as long as there is room.
     fn nest(&mut self, first: Option<Span<'static>>, rest: Span<'static>) {
-        let side: usize = self.margins.iter().map(|(_, rest)| rest.width()).sum();
-        let fits = side + rest.width() + LEAST_COLUMNS <= self.look.columns;
-        self.margins.push(if fits { (first, rest) } else { (None, Span::default()) });
+        let fits = self.side + rest.width() + LEAST_COLUMNS <= self.look.columns;
+        let margin = if fits { (first, rest) } else { (None, Span::default()) };
+        self.side += margin.1.width();
+        self.margins.push(margin);
+    }
+
+    fn leave(&mut self) {
+        self.side -= self.margins.pop().map_or(0, |(_, rest)| rest.width());
     }
 
     /// Takes the margin of the next rows.
@@ -381,11 +402,12 @@ impl Writer {
         let margin = self.margin();
         let columns = self.look.columns.max(LEAST_COLUMNS);
         let text = text.strip_suffix('\n').unwrap_or(&text);
+        let mut margin = margin;
         for line in code::highlighted(&language, text, &mut self.within) {
-            let rest = Margin { first: margin.rest.clone(), rest: margin.rest.clone() };
-            self.add(wrapped(&line, columns, &rest, Cut::Anywhere));
+            self.add(wrapped(&line, columns, &margin, Cut::Anywhere));
+            margin.first.clone_from(&margin.rest);
         }
-        self.margins.pop();
+        self.leave();
         self.apart = true;
     }
 

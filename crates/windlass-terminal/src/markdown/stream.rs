@@ -31,6 +31,8 @@ enum Ended {
     Item,
     /// The beginning of a block that goes on.
     Part,
+    /// The beginning of a block of code that goes on.
+    Code,
 }
 
 impl Stream {
@@ -79,7 +81,7 @@ impl Stream {
         };
         let list = || blocks(part).first().is_some_and(|(_, ends)| *ends == Ends::List);
         let apart = match self.ended {
-            None | Some(Ended::Part) => false,
+            None | Some(Ended::Part | Ended::Code) => false,
             Some(Ended::Item) => !list(),
             Some(Ended::Block) => self.fence.is_none(),
         };
@@ -98,10 +100,11 @@ impl Stream {
         if ended == Ended::Item {
             self.number(&part);
         }
-        self.follow_fence(&part);
-        if let Some((_, kept)) = &mut self.fence {
-            *kept = within;
-        }
+        let opening = match self.fence.take() {
+            Some((opening, _)) => Some(opening),
+            None => part.lines().find(|line| !line.trim().is_empty()).map(str::to_owned),
+        };
+        self.fence = opening.filter(|_| ended == Ended::Code).map(|opening| (opening, within));
         rows
     }
 
@@ -116,24 +119,14 @@ impl Stream {
         }
     }
 
-    /// Keeps the opening of a block of code that goes on behind the part.
-    fn follow_fence(&mut self, part: &str) {
-        for line in part.lines() {
-            match &self.fence {
-                None if fence_of(line).is_some() => self.fence = Some((line.to_owned(), Within::Code)),
-                Some((open, _)) if closes(open, line) => self.fence = None,
-                None | Some(_) => {}
-            }
-        }
-    }
-
     /// Where the next part that cannot change any more ends, and what it is.
     fn closed_end(&self) -> Option<(usize, Ended)> {
         // Lines that have not ended may still become anything.
         let whole = self.open.rfind('\n').map_or(0, |at| at + 1);
         let text = self.open.get(..whole)?;
+        let too_long = || (self.open.len() > MOST_OPEN).then(|| (self.last_word(), Ended::Code));
         if let Some((fence, _)) = &self.fence {
-            return closed_code(fence, text, 0);
+            return closed_code(fence, text, 0).or_else(too_long);
         }
         let blocks = blocks(text);
         let Some((last, ends)) = blocks.last() else {
@@ -148,8 +141,8 @@ impl Stream {
         let block = text.get(last.clone())?;
         let opening = block.lines().next().filter(|line| fence_of(line).is_some());
         if let Some(opening) = opening {
-            let (end, ended) = closed_code(opening, text.get(last.start..)?, 1)?;
-            return Some((last.start + end, ended));
+            let code = closed_code(opening, text.get(last.start..)?, 1);
+            return code.map(|(end, ended)| (last.start + end, ended)).or_else(too_long);
         }
         let is_closed = match ends {
             Ends::Line => true,
@@ -183,7 +176,7 @@ fn closed_code(opening: &str, text: &str, skipped: usize) -> Option<(usize, Ende
             return Some((at, Ended::Block));
         }
     }
-    (text.lines().count() > skipped).then_some((text.len(), Ended::Part))
+    (text.lines().count() > skipped).then_some((text.len(), Ended::Code))
 }
 
 /// Whether a line ends the code that the opening begins.

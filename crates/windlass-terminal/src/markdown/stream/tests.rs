@@ -86,6 +86,32 @@ fn memory_does_not_grow_with_the_text() {
     }
 }
 
+#[test]
+fn code_of_one_endless_line_is_given_out_in_parts() {
+    let mut stream = Stream::default();
+    stream.push("```\n");
+    for _ in 0..20 {
+        stream.push(&"x".repeat(4_000));
+        drop(stream.closed(look(80)));
+        assert!(stream.open.len() <= MOST_OPEN + 4_000);
+    }
+    stream.push("\n```\n\nAfter.");
+    assert_eq!(texts(&stream.finish(look(80))).last().map(String::as_str), Some("After."));
+}
+
+#[test]
+fn a_fence_within_an_item_does_not_make_the_rest_code() {
+    let text = "1. ```sh\n   ls\n   ```\n2. next\n3. **last**\n\nAfter **it**.\n";
+    assert_eq!(streamed(text, 3, 40), super::super::rendered(text, look(40)));
+    assert_eq!(texts(&streamed(text, 3, 40)), ["1.   ls", "2. next", "3. last", "", "After it."]);
+}
+
+#[test]
+fn addresses_of_references_are_not_lost() {
+    let shown = texts(&streamed("See [docs][1].\n\n[1]: https://a.b/c\n", 4, 60));
+    assert!(shown.iter().any(|row| row.contains("https://a.b/c")), "{shown:?}");
+}
+
 proptest! {
     #[test]
     fn any_text_in_any_pieces_stays_within_its_columns(
