@@ -153,7 +153,10 @@ impl Terminal {
         // A question that cannot be seen is not put.
         out::room(Stream::Out).await;
         out::room(Stream::Err).await;
-        stdin.forget();
+        // The face drops what was typed before a question, and keeps what belongs to a paste.
+        if self.face.is_none() {
+            stdin.forget();
+        }
         let mut put =
             Put { question, subject, place: place_of(state, question), choices: String::new(), draft: None };
         let frame = out::Prompting::begin();

@@ -10,6 +10,7 @@ mod modes;
 mod question;
 mod reader;
 mod status;
+mod stops;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -79,8 +80,12 @@ struct State {
     drawn: Instant,
     /// Whether the last change was not drawn.
     stale: bool,
-    /// Whether another program has the terminal, or the conversation is over.
-    away: bool,
+    /// How many have the terminal in place of the conversation: another program, a shell, nobody after the end.
+    away: usize,
+    /// Keys that were read meanwhile are dropped.
+    flushes: bool,
+    /// Whether a run goes on.
+    works: bool,
 }
 
 /// No words are known.
@@ -111,7 +116,9 @@ impl Face {
             unheard: Vec::new(),
             drawn: Instant::now(),
             stale: false,
-            away: false,
+            away: 0,
+            flushes: false,
+            works: false,
         };
         let shared = Shared {
             state: Mutex::new(state),
@@ -125,23 +132,41 @@ impl Face {
         let face = Self(Arc::new(shared));
         face.change(|_| {});
         reader::start(&face);
+        stops::listen(&face);
         Some(face)
     }
 
     /// Gives the terminal back as it was.
     pub(crate) fn close(&self) {
-        self.lock().away = true;
+        self.lock().away += 1;
         frames::leave();
         self.0.modes.give_back();
     }
 
     /// Lets another program have the terminal until the guard is dropped.
     pub(crate) async fn away(&self) -> Away {
-        self.lock().away = true;
+        self.lock().away += 1;
         frames::leave();
         out::drained().await;
         self.0.modes.give_back();
         Away(self.clone())
+    }
+
+    /// Whether somebody else has the terminal.
+    fn is_away(&self) -> bool {
+        self.lock().away > 0
+    }
+
+    /// Takes the terminal once more.
+    fn back(&self) {
+        self.0.modes.take_again();
+        let mut state = self.lock();
+        state.away = state.away.saturating_sub(1);
+        // The tail is drawn once keys count again.
+        state.flushes = true;
+        if let Some(asking) = &mut state.asking {
+            asking.is_seen_anew();
+        }
     }
 
     /// The words that are offered.
@@ -240,6 +265,11 @@ impl Face {
         self.change(|state| state.live.begin(call, name, args));
     }
 
+    /// Whether a run goes on.
+    fn works(&self) -> bool {
+        self.lock().works
+    }
+
     /// A call has ended: its line goes to the scrollback. `false`: it had not begun here.
     pub(crate) fn end(&self, call: &str, result: &str, failed: bool) -> bool {
         self.change(|state| {
@@ -253,7 +283,10 @@ impl Face {
 
     /// What the run waits for; `None`: nothing goes on.
     pub(crate) fn waits(&self, wait: Option<(String, u64)>) {
-        self.change(|state| state.live.wait = wait);
+        self.change(|state| {
+            state.works = true;
+            state.live.wait = wait;
+        });
     }
 
     /// Nothing goes on any more.
@@ -263,6 +296,7 @@ impl Face {
             draw::finish(state, draw::Part::Text, &rows);
             state.live.rest();
             state.unheard.clear();
+            state.works = false;
         });
     }
 
@@ -301,8 +335,7 @@ pub(crate) struct Away(Face);
 
 impl Drop for Away {
     fn drop(&mut self) {
-        self.0.0.modes.take_again();
-        self.0.change_now(|state| state.away = false);
+        self.0.back();
     }
 }
 

@@ -39,6 +39,37 @@ impl Input {
         Ok(Self { text, attached, pinned: attach.pin })
     }
 
+    /// A message that was sent before.
+    pub(crate) fn again(content: &Content) -> Self {
+        let Content::Parts(parts) = content else {
+            return Self { text: content.text().into_owned(), ..Self::default() };
+        };
+        let mut parts = parts.iter().cloned();
+        let text = match parts.next() {
+            Some(Part::Text { text }) => text.to_string(),
+            Some(other) => {
+                return Self { attached: std::iter::once(other).chain(parts).collect(), ..Self::default() };
+            }
+            None => String::new(),
+        };
+        Self { text, attached: parts.collect(), pinned: false }
+    }
+
+    /// The words.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The number of files beside the words.
+    pub(crate) fn files(&self) -> usize {
+        self.attached.len()
+    }
+
+    /// Words as they were typed, and the files beside them.
+    pub(crate) fn typed(words: &str, attach: &AttachArgs) -> Result<Self, Failure> {
+        Ok(Self { text: words.to_owned(), attached: attach.read()?, pinned: false })
+    }
+
     /// The words, and after them what another program or a file gives on stdin.
     pub(crate) fn read_with_stdin(
         words: Option<String>,

@@ -46,7 +46,7 @@ pub(crate) fn line(text: impl fmt::Display) -> io::Result<()> {
 /// indented. Elsewhere it stays one line.
 ///
 /// # Errors
-/// As of [`line`].
+/// As of [`line()`].
 pub(crate) fn item(text: &str, indent: usize) -> io::Result<()> {
     items(&wrapping::words(&on_one_line(text)), indent)
 }
@@ -54,7 +54,7 @@ pub(crate) fn item(text: &str, indent: usize) -> io::Result<()> {
 /// An [`item`] of parts that do not break.
 ///
 /// # Errors
-/// As of [`line`].
+/// As of [`line()`].
 pub(crate) fn items(parts: &[&str], indent: usize) -> io::Result<()> {
     if !stdout_is_terminal() {
         return line(parts.concat());
@@ -120,7 +120,8 @@ pub(crate) fn say(text: impl fmt::Display) {
 
 /// A line like [`say`], each part in its style.
 pub(crate) fn say_styled(parts: &[(Style, &str)]) {
-    let _unread = whole(Stream::Err, &styled(parts));
+    let text = if frames::is_drawn() { frames::wrapped_note(parts) } else { styled(parts) };
+    let _unread = whole(Stream::Err, &text);
 }
 
 /// Rows with their styles, above the tail of a conversation.

@@ -14,7 +14,7 @@ const LETTERS: &str = "yaesl";
 /// The meaning of each.
 const HELP: &str = "\
 y  the call runs, this once
-a  it runs, and so do further calls of this tool in this session
+a  it runs, and so do further calls of this tool in this session; Enter confirms it
 n  it does not run; the model reads your reason and goes on
 e  change the arguments in your editor, then it runs
 s  show the arguments whole, above

@@ -13,10 +13,9 @@ use clap::Args;
 use windlass_core::model::Usage;
 use windlass_core::{Owner, RunId, SessionId};
 use windlass_models::cassette::Cassette;
-use windlass_read::ListPages;
 use windlass_read::words::name;
 use windlass_runtime::{Agent, Run};
-use windlass_store::{RunFilter, SqliteLog, Store};
+use windlass_store::{SqliteLog, Store};
 
 use crate::agents;
 use crate::asking::{Place, Roots, Terminal};
@@ -28,9 +27,9 @@ use crate::face::Face;
 use crate::failure::{Exit, Failure};
 use crate::home::{self, LogArgs, quoted};
 use crate::interrupts::Interrupts;
-use crate::out;
+use crate::out::{self, Style};
 use crate::overrides::Overrides;
-use crate::remote::{Server, Talk, not_on_a_server};
+use crate::remote::{Commands, Server, Talk, not_on_a_server};
 use crate::session::SessionArgs;
 use crate::view::{View, ViewArgs};
 use prompt::{Line, Prompt};
@@ -47,6 +46,10 @@ Examples:
   windlass chat agent.yaml --session trip
   windlass chat agent.yaml --record trip.cassette
   printf '%s\\n' 'What is 2 + 5?' 'And times 3?' | windlass chat agent.yaml --quiet";
+
+/// The commands, for who listens while the agent works.
+const MEANWHILE: Commands =
+    (|word| commands::found(word).map(|command| command.name), || commands::tell(&commands::help()));
 
 /// The arguments of `windlass chat`.
 #[derive(Debug, Args)]
@@ -83,7 +86,8 @@ struct Local {
     cassette: Option<Cassette>,
 }
 
-/// A message and what came of it.
+/// Where a conversation stands: behind a message and what came of it.
+#[derive(Clone, Copy)]
 struct Turn {
     run: RunId,
     /// The number of the run's events.
@@ -101,13 +105,15 @@ struct Chat {
     face: Option<Face>,
     interrupts: Interrupts,
     total: Total,
-    /// The turns of the session, the oldest first.
-    turns: Vec<Turn>,
+    /// The session's last turn.
+    head: Option<Turn>,
     last: Option<Run>,
-    /// The run, and the number of its events, that the next message goes on from in another session.
-    base: Option<(RunId, u64)>,
+    /// The turn that the next message goes on from in another session.
+    base: Option<Turn>,
     /// Files that go with the next message.
     attached: Vec<PathBuf>,
+    /// Whether the last message was taken.
+    is_sent: bool,
 }
 
 /// Usage of the conversation so far.
@@ -123,15 +129,23 @@ struct Total {
 
 /// Talks until there is no more to say.
 pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
-    let face = face(args.view);
-    let done = match Server::of(&args.log)? {
-        Some(server) => Box::pin(on_a_server(server, args, face.as_ref())).await,
-        None => Box::pin(here(args, face.as_ref())).await,
-    };
-    if let Some(face) = face {
-        face.close();
+    let server = Server::of(&args.log)?;
+    let face = Taken(face(args.view));
+    match server {
+        Some(server) => Box::pin(on_a_server(server, args, face.0.as_ref())).await,
+        None => Box::pin(here(args, face.0.as_ref())).await,
     }
-    done
+}
+
+/// The terminal, which goes back as it was however the conversation ends.
+struct Taken(Option<Face>);
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if let Some(face) = &self.0 {
+            face.close();
+        }
+    }
 }
 
 /// The face of the conversation, where the terminal can show one.
@@ -170,10 +184,11 @@ async fn here(args: ChatArgs, face: Option<&Face>) -> Result<Exit, Failure> {
         face: face.cloned(),
         interrupts,
         total: Total::default(),
-        turns: Vec::new(),
+        head: None,
         last: None,
         base: None,
         attached: Vec::new(),
+        is_sent: false,
     };
     played(cassette.as_ref(), Box::pin(chat.converse(named)).await)
 }
@@ -192,7 +207,13 @@ async fn on_a_server(server: Server, args: ChatArgs, face: Option<&Face>) -> Res
     server.client.agent(&agent.display().to_string()).await?;
     let named = args.session.name.is_some();
     let session = args.session.name.map_or_else(new_session, SessionId::from);
-    let talk = Talk::new(server, agent.display().to_string(), session.clone(), args.view, face.cloned());
+    let talk = Talk::new(
+        server,
+        agent.display().to_string(),
+        session.clone(),
+        args.view,
+        (face.cloned(), MEANWHILE),
+    );
     let (words, terminal) = (talk.words().clone(), talk.terminal().cloned());
     let chat = Chat {
         speaker: Speaker::There(talk),
@@ -204,10 +225,11 @@ async fn on_a_server(server: Server, args: ChatArgs, face: Option<&Face>) -> Res
         face: face.cloned(),
         interrupts,
         total: Total::default(),
-        turns: Vec::new(),
+        head: None,
         last: None,
         base: None,
         attached: Vec::new(),
+        is_sent: false,
     };
     Box::pin(chat.converse(named)).await
 }
@@ -236,21 +258,15 @@ impl Chat {
         Box::pin(self.talk(prompt)).await
     }
 
-    /// Joins a session: its turns so far, and what is unfinished in it.
+    /// Joins a session: where it stands, and what is unfinished in it.
     async fn join(&mut self) -> Result<(), Failure> {
         let store = self.store();
-        let filter = RunFilter {
-            owner: Some(Owner::default()),
-            session: Some(self.session.clone()),
-            ..RunFilter::default()
-        };
-        let mut pages = ListPages::new(&*store, filter);
-        let mut runs = Vec::new();
-        while let Some(page) = pages.next().await? {
-            runs.extend(page.into_iter().map(|run| Turn { run: run.run, version: run.version }));
+        if let Speaker::Here(_) = &self.speaker
+            && let Some(head) = store.head(&Owner::default(), &self.session).await?
+        {
+            let version = store.summary(head).await?.version;
+            self.head = Some(Turn { run: head, version });
         }
-        runs.reverse();
-        self.turns = runs;
         Box::pin(self.unfinished()).await
     }
 
@@ -277,7 +293,12 @@ impl Chat {
     async fn talk(&mut self, mut prompt: Prompt) -> Result<Exit, Failure> {
         let mut last = Ok(Exit::Good);
         loop {
-            match prompt.line(&mut self.interrupts).await? {
+            // Messages that waited for the end of a turn come first.
+            let next = match self.queued() {
+                Some(text) => Line::Text(text),
+                None => prompt.line(&mut self.interrupts).await?,
+            };
+            match next {
                 Line::Text(text) => match Box::pin(self.line(text.trim())).await {
                     // A question was left with `/quit`.
                     done if self.quits() => return Ok(self.quit(done.err().as_ref())),
@@ -323,6 +344,9 @@ impl Chat {
     }
 
     fn goodbye(&self) {
+        while let Some(text) = self.queued() {
+            out::say(format_args!("not sent: {text}"));
+        }
         if self.total.turns > 0 && !self.view.quiet {
             let session = quoted(self.session.as_str());
             out::say(format_args!("`{} --session {session}` continues this conversation", self.words.chat()));
@@ -337,19 +361,18 @@ impl Chat {
         }
         // A path is no command.
         if word.starts_with('/') && !word.trim_start_matches('/').contains('/') {
+            if self.face.is_some() {
+                out::note_styled(&[(Style::Dim, "> "), (Style::Dim, text)]);
+            }
             return Box::pin(self.command(word, rest.trim())).await;
         }
         Box::pin(self.turn(text)).await?;
-        while let Some(next) = self.queued() {
-            Box::pin(self.turn(&next)).await?;
-        }
         Ok(true)
     }
 
     /// The next message that waited for the end of the turn.
     fn queued(&self) -> Option<String> {
-        let terminal = self.terminal.as_ref().filter(|_| !self.quits())?;
-        let next = terminal.take_queued()?;
+        let next = self.terminal.as_ref()?.take_queued()?;
         if let Some(face) = &self.face {
             face.status(|status| status.queued = status.queued.saturating_sub(1));
         }

@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::pin::pin;
 
+use async_trait::async_trait;
 use futures_util::future::{Either, select};
 use windlass_runtime::host::LiveRun;
 use windlass_runtime::{Run, RunHandle};
@@ -14,6 +15,10 @@ use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::view::View;
+use windlass_read::words::cut;
+
+/// Characters of a word that is no command.
+const SHORT: usize = 40;
 
 /// Who listens to what is typed.
 #[derive(Clone, Copy)]
@@ -37,14 +42,7 @@ pub(crate) async fn drive_and_listen(
     listening: Listening<'_>,
 ) -> Result<Run, Failure> {
     let handle = live.handle().clone();
-    let listen = pin!(async {
-        while let Some(line) = listening.terminal.overheard().await {
-            if let Err(failure) = listening.heard(&handle, line.trim()).await {
-                failure.show();
-            }
-        }
-        pending::<()>().await;
-    });
+    let listen = pin!(listening.listen(&handle));
     match select(pin!(drive(live, view, interrupts, words)), listen).await {
         Either::Left((run, _)) => run,
         // It never ends by itself.
@@ -52,42 +50,86 @@ pub(crate) async fn drive_and_listen(
     }
 }
 
+/// What can be said to a run that goes on.
+#[async_trait]
+pub(crate) trait Verbs: Send + Sync {
+    async fn steer(&self, text: &str) -> Result<(), Failure>;
+    async fn pause(&self, reason: Option<&str>) -> Result<(), Failure>;
+    async fn stop(&self) -> Result<(), Failure>;
+    /// The run is left as it is: `true` if somebody else drives it on.
+    fn leave(&self) -> bool;
+}
+
+#[async_trait]
+impl Verbs for RunHandle {
+    async fn steer(&self, text: &str) -> Result<(), Failure> {
+        Ok(Self::steer(self, text).await?)
+    }
+
+    async fn pause(&self, reason: Option<&str>) -> Result<(), Failure> {
+        Ok(Self::pause(self, reason.map(Into::into)).await?)
+    }
+
+    async fn stop(&self) -> Result<(), Failure> {
+        Ok(self.cancel("/stop").await?)
+    }
+
+    fn leave(&self) -> bool {
+        self.detach();
+        false
+    }
+}
+
 impl Listening<'_> {
-    async fn heard(self, handle: &RunHandle, text: &str) -> Result<(), Failure> {
+    /// Acts on what is typed, until the person leaves a run that somebody else drives.
+    pub(crate) async fn listen(self, verbs: &dyn Verbs) {
+        while let Some(line) = self.terminal.overheard().await {
+            match self.heard(verbs, line.trim()).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(failure) => failure.show(),
+            }
+        }
+        pending::<()>().await;
+    }
+
+    /// A line. `false`: the run is left.
+    async fn heard(self, verbs: &dyn Verbs, text: &str) -> Result<bool, Failure> {
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let rest = rest.trim();
         match ((self.command)(word), rest) {
             (_, _) if text.is_empty() => {}
             (Some("/steer" | "/queue"), "") => {}
-            (Some("/steer"), rest) => self.steer(handle, rest).await?,
+            (Some("/steer"), rest) => self.steer(verbs, rest).await?,
             (Some("/queue"), rest) => self.queue(rest),
-            (Some("/pause"), "") => handle.pause(None).await?,
-            (Some("/pause"), reason) => handle.pause(Some(reason.into())).await?,
+            (Some("/pause"), "") => verbs.pause(None).await?,
+            (Some("/pause"), reason) => verbs.pause(Some(reason)).await?,
             (Some("/help"), _) => (self.help)(),
-            (Some("/stop"), _) => handle.cancel("/stop").await?,
+            (Some("/stop"), _) => verbs.stop().await?,
             (Some("/quit"), _) => {
-                out::note("the run is left where it is");
                 self.terminal.quit();
-                handle.detach();
+                return Ok(!verbs.leave());
             }
             (Some(_), _) => {
-                out::note(format_args!("{word} waits: the agent is working (/stop ends its turn)"));
+                out::note(format_args!("{word} does nothing while the agent works (/stop ends its turn)"));
+            }
+            (None, _) if word.starts_with('/') && !word.trim_start_matches('/').contains('/') => {
+                out::note(format_args!("unknown command {} (/help lists the commands)", cut(word, SHORT)));
             }
             (None, _) if self.queues => self.queue(text),
-            (None, _) => self.steer(handle, text).await?,
+            (None, _) => self.steer(verbs, text).await?,
         }
-        Ok(())
+        Ok(true)
     }
 
-    async fn steer(self, handle: &RunHandle, text: &str) -> Result<(), Failure> {
+    async fn steer(self, verbs: &dyn Verbs, text: &str) -> Result<(), Failure> {
         if let Some(face) = self.face {
             face.unheard(text);
         }
-        handle.steer(text).await.map_err(|error| {
+        verbs.steer(text).await.inspect_err(|_| {
             if let Some(face) = self.face {
                 face.heard(text);
             }
-            error.into()
         })
     }
 

@@ -66,6 +66,10 @@ impl Delegates {
 
     fn event(&self, delegate: &Delegate<'_>, fact: &Fact) {
         let Delegate { run, agent, depth, calls } = *delegate;
+        // A task may outlive the run that handed it out.
+        if !self.face.works() {
+            return;
+        }
         let key = |call: &str| format!("{run} {call}");
         let name = |name: &str| format!("{}{agent} › {name}", "  ".repeat(depth));
         let cuts = Cuts::default();

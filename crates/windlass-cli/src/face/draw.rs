@@ -37,7 +37,7 @@ pub(super) fn is_moving(state: &State) -> bool {
 
 /// Draws the tail, after everything that is finished.
 pub(super) fn draw(state: &mut State) {
-    if state.away {
+    if state.away > 0 {
         return;
     }
     let look = look();

@@ -80,13 +80,7 @@ impl Live {
         if self.details.len() == DETAILS {
             self.details.pop_front();
         }
-        let mut end = text.len().min(DETAIL_BYTES);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let (kept, rest) = text.split_at(end);
-        let more = if rest.is_empty() { "" } else { "\n…" };
-        self.details.push_back((title.to_owned(), format!("{kept}{more}")));
+        self.details.push_back((bounded(title), bounded(text)));
     }
 
     /// Everything of the calls that have ended since this was asked for last.
@@ -138,6 +132,16 @@ impl Call {
         let args = if left > 3 { format!(" {}", fitted(&self.args, left)) } else { String::new() };
         vec![Span::styled(name, Style::new().add_modifier(Modifier::BOLD)), Span::styled(args, dim())]
     }
+}
+
+/// The text up to [`DETAIL_BYTES`].
+fn bounded(text: &str) -> String {
+    let mut end = text.len().min(DETAIL_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let (kept, rest) = text.split_at(end);
+    format!("{kept}{}", if rest.is_empty() { "" } else { "\n…" })
 }
 
 fn seconds(elapsed: Duration) -> String {

@@ -4,8 +4,11 @@
 use std::io;
 
 use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+    InputModes, LocalModes, OptionalActions, OutputModes, QueueSelector, SpecialCodeIndex, Termios, tcflush,
+    tcgetattr, tcsetattr,
 };
+
+use windlass_terminal::crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 
 use crate::out;
 
@@ -18,6 +21,16 @@ pub(super) struct Modes {
     before: Termios,
 }
 
+/// Whether the terminal is still there. One that has hung up gives nothing, and says so to no read.
+pub(super) fn is_there() -> bool {
+    tcgetattr(io::stdin()).is_ok()
+}
+
+/// Drops what was typed and not read.
+pub(super) fn drop_input() {
+    let _kept = tcflush(io::stdin(), QueueSelector::IFlush);
+}
+
 impl Modes {
     pub(super) fn take() -> Option<Self> {
         let modes = Self { before: tcgetattr(io::stdin()).ok()? };
@@ -25,6 +38,8 @@ impl Modes {
     }
 
     fn set(&self) -> bool {
+        // The reader of keys tells Ctrl-J from Enter only where it has set the terminal itself.
+        let _known = enable_raw_mode();
         let mut raw = self.before.clone();
         raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
         raw.local_modes.insert(LocalModes::ISIG);
@@ -48,6 +63,7 @@ impl Modes {
     /// Gives the terminal back as it was.
     pub(super) fn give_back(&self) {
         out::control(PASTES.1);
+        let _known = disable_raw_mode();
         let _kept = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }
 }

@@ -17,6 +17,9 @@ use crate::out::{self, Style as Weight};
 /// Keys that were pressed before somebody could have read the question are no answer to it.
 const UNREAD: Duration = Duration::from_millis(400);
 
+/// Rows of a question's text that its frame has room for.
+const MOST_QUESTION: usize = 6;
+
 /// A question as it is put.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
@@ -32,16 +35,27 @@ pub(crate) struct Asked {
     pub(crate) help: &'static str,
 }
 
+/// What the next key is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Answer,
+    /// A reason is typed.
+    Reason,
+    /// `always` waits for Enter: it is about more than this call.
+    Always,
+}
+
 /// A question that stands.
 #[derive(Debug)]
 pub(super) struct Asking {
     asked: Asked,
     editor: Editor,
-    /// Whether a reason is typed.
-    reason: bool,
+    step: Step,
     since: Instant,
     /// Whether the answers are explained.
     help: bool,
+    /// Whether the whole question stands in the scrollback.
+    printed: bool,
     /// What was not understood.
     unclear: Option<String>,
     /// What was typed; `None`: the question is left.
@@ -54,8 +68,23 @@ impl Face {
         self.change_now(|state| {
             let (editor, lines) = (Editor::new(History::read("", 0)), VecDeque::new());
             let since = Instant::now();
-            state.asking =
-                Some(Asking { asked, editor, reason: false, since, help: false, unclear: None, lines });
+            let mut asking = Asking {
+                asked,
+                editor,
+                step: Step::Answer,
+                since,
+                help: false,
+                printed: false,
+                unclear: None,
+                lines,
+            };
+            let question = asking.question(look());
+            // What the frame has no room for is read in the scrollback.
+            if question.len() > MOST_QUESTION {
+                out::finished(&question);
+                asking.printed = true;
+            }
+            state.asking = Some(asking);
         });
     }
 
@@ -83,7 +112,7 @@ impl Face {
     pub(crate) fn asked(&self) {
         self.change_now(|state| {
             if let Some(asking) = state.asking.take() {
-                let mut rows = asking.question(look());
+                let mut rows = if asking.printed { Vec::new() } else { asking.question(look()) };
                 rows.extend(asking.body(look(), usize::MAX));
                 out::finished(&rows);
             }
@@ -92,8 +121,15 @@ impl Face {
 }
 
 impl Asking {
+    /// Keys count anew once they pause: another program had the terminal.
+    pub(super) fn is_seen_anew(&mut self) {
+        self.since = Instant::now();
+    }
+
     pub(super) fn paste(&mut self, text: &str) {
-        if !self.waits_for_letter() {
+        if self.is_new() {
+            self.since = Instant::now();
+        } else if !self.waits_for_letter() {
             self.editor.paste(text);
         }
     }
@@ -105,19 +141,31 @@ impl Asking {
 
     /// Whether one letter answers now.
     fn waits_for_letter(&self) -> bool {
-        !self.asked.keys.is_empty() && !self.reason
+        !self.asked.keys.is_empty() && self.step != Step::Reason
     }
 
     pub(super) fn key(&mut self, key: KeyEvent) {
         if self.is_new() {
+            // Who goes on typing has not seen it yet.
+            self.since = Instant::now();
             return;
         }
         self.unclear = None;
         let plain = key.modifiers.is_empty() || key.modifiers == KeyModifiers::SHIFT;
+        if self.step == Step::Always {
+            self.step = Step::Answer;
+            if key.code == KeyCode::Enter {
+                self.lines.push_back(Some("a".to_owned()));
+            }
+            return;
+        }
         if self.waits_for_letter() {
             match key.code {
+                KeyCode::Char('a') if plain && self.asked.keys.contains('a') => {
+                    self.step = Step::Always;
+                }
                 KeyCode::Char('d') if key.modifiers == KeyModifiers::CONTROL => self.lines.push_back(None),
-                KeyCode::Char('n') if plain => self.reason = true,
+                KeyCode::Char('n') if plain => self.step = Step::Reason,
                 KeyCode::Char('?') => self.help = true,
                 KeyCode::Char(letter) if plain && self.asked.keys.contains(letter) => {
                     self.lines.push_back(Some(letter.to_string()));
@@ -130,13 +178,13 @@ impl Asking {
             }
             return;
         }
-        if self.reason && key.code == KeyCode::Esc {
-            self.reason = false;
+        if self.step == Step::Reason && key.code == KeyCode::Esc {
+            self.step = Step::Answer;
             self.editor.set("");
             return;
         }
         match self.editor.key(key, &Nothing) {
-            Done::Sent(text) if self.reason => {
+            Done::Sent(text) if self.step == Step::Reason => {
                 // Who types `no` means no reason.
                 let reason = if text.trim() == "o" { "" } else { text.trim() };
                 self.lines.push_back(Some(format!("n {reason}").trim_end().to_owned()));
@@ -178,9 +226,17 @@ impl Asking {
     pub(super) fn rows(&self, look: Look, most: usize, rows: &mut Vec<Line<'static>>) -> (usize, usize) {
         let bar = if look.unicode { "─" } else { "-" };
         let mut question = vec![Line::styled(bar.repeat(look.columns.min(60)), dim())];
-        question.extend(self.question(look));
+        question.extend(self.question(look).into_iter().take(MOST_QUESTION));
+        if self.printed {
+            question.push(Line::styled("  … the whole question stands above", dim()));
+        }
         let reason = "Enter sends it, without a reason too; Esc goes back".to_owned();
-        let choices = if self.reason { &reason } else { &self.asked.choices };
+        let always = "always: Enter lets this and all later calls of the tool in this session run".to_owned();
+        let choices = match self.step {
+            Step::Answer => &self.asked.choices,
+            Step::Reason => &reason,
+            Step::Always => &always,
+        };
         // The answers stand there once they are taken.
         let choices = if self.is_new() { "" } else { choices };
         let typed = self.unclear.as_deref().unwrap_or(choices);
@@ -190,7 +246,7 @@ impl Asking {
             let line = Span::styled(line.to_owned(), weight);
             choices.extend(wrapped(&[line], look.columns, &Margin::default(), Cut::Words));
         }
-        let prompt = if self.reason { "why not? " } else { "> " };
+        let prompt = if self.step == Step::Reason { "why not? " } else { "> " };
         let (editor, cursor) = self.editor.rows(prompt, look.columns, 3);
         let room = most.saturating_sub(question.len() + choices.len() + editor.len());
         rows.extend(question);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use windlass_terminal::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
 use windlass_terminal::input::Done;
 
-use super::{Act, Face, draw};
+use super::{Act, Face, draw, modes};
 use crate::out::{self, frames};
 
 /// Time between two looks while something moves: 40 ms.
@@ -25,33 +25,43 @@ pub(super) fn start(face: &Face) {
 
 fn look(face: &Face) {
     loop {
-        let (away, moving) = {
-            let state = face.lock();
-            (state.away, state.stale || draw::is_moving(&state))
+        let (away, flushes, moving) = {
+            let mut state = face.lock();
+            let flushes = state.away == 0 && std::mem::take(&mut state.flushes);
+            (state.away > 0, flushes, state.stale || draw::is_moving(&state))
         };
         if away {
             std::thread::sleep(STILL);
             continue;
         }
+        if flushes {
+            flush();
+            face.change_now(|_| {});
+        }
         let ready = poll(if moving { MOVING } else { STILL });
-        if face.lock().away {
+        if face.is_away() {
             continue;
         }
         match ready.and_then(|ready| if ready { read().map(Some) } else { Ok(None) }) {
             Ok(Some(event)) => take(face, event),
-            Ok(None) => {
+            Ok(None) if modes::is_there() => {
                 let mut state = face.lock();
-                if !state.away && (state.stale || draw::is_moving(&state)) {
+                if state.away == 0 && (state.stale || draw::is_moving(&state)) {
                     draw::draw(&mut state);
                 }
             }
-            Err(_) => {
-                // The terminal is gone.
+            Ok(None) | Err(_) => {
                 face.act(Act::End);
                 return;
             }
         }
     }
+}
+
+/// Drops what was typed for another program, and what a terminal answered it.
+fn flush() {
+    modes::drop_input();
+    while poll(Duration::ZERO).unwrap_or(false) && read().is_ok() {}
 }
 
 fn take(face: &Face, event: Event) {

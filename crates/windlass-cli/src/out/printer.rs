@@ -227,6 +227,8 @@ struct Waiting {
     held: Option<VecDeque<(Stream, Vec<u8>)>>,
     /// All bytes that are held.
     held_bytes: usize,
+    /// Whether something is being written now: a frame without new text is no queued byte.
+    writing: bool,
     /// Sequences that show nothing, which go out before everything else.
     controls: String,
     /// The rows below everything else, where a conversation has the terminal.
@@ -243,7 +245,7 @@ impl Waiting {
     }
 
     fn is_drained(&self) -> bool {
-        self.bytes == 0 && !self.frames.as_ref().is_some_and(Frames::is_due)
+        self.bytes == 0 && !self.writing && !self.frames.as_ref().is_some_and(Frames::is_due)
     }
 
     /// What is written next, and how many of the queued bytes it stands for.
@@ -435,9 +437,11 @@ impl Queue {
                     None => waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner),
                 }
             };
+            waiting.writing = true;
             drop(waiting);
             let written = (self.sink)(stream, &text);
             let mut waiting = self.lock();
+            waiting.writing = false;
             waiting.bytes = waiting.bytes.saturating_sub(bytes);
             if let Err(error) = written {
                 waiting.breaks(stream, &error);

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use windlass_api::{Input, SessionOf, StartRun, SteerRun};
+use async_trait::async_trait;
+use windlass_api::{CancelRun, Input, PauseRun, SessionOf, StartRun, SteerRun};
 use windlass_core::{RunId, SessionId};
 use windlass_read::load;
 use windlass_runtime::Run;
 use windlass_store::Store;
 
 use super::Server;
-use super::following::Foreground;
+use super::following::{Foreground, left};
 use super::run::started;
 use crate::asking::{Place, Roots, Terminal};
-use crate::drive::Words;
+use crate::drive::{Listening, Verbs, Words};
 use crate::face::Face;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
@@ -28,7 +29,11 @@ pub(crate) struct Talk {
     words: Words,
     terminal: Option<Arc<Terminal>>,
     face: Option<Face>,
+    commands: Commands,
 }
+
+/// The commands of the conversation: the name of one, if a word is one, and their list.
+pub(crate) type Commands = (fn(&str) -> Option<&'static str>, fn());
 
 impl Talk {
     /// A conversation of that name. Questions are put to the person at the terminal, if there is one.
@@ -37,12 +42,13 @@ impl Talk {
         agent: String,
         session: SessionId,
         args: ViewArgs,
-        face: Option<Face>,
+        within: (Option<Face>, Commands),
     ) -> Self {
+        let (face, commands) = within;
         let words = Words { log: server.words.clone(), file: Some(agent.clone()), ..Words::default() };
         let place = Place { log: server.store.clone(), roots: Roots::default(), chat: true };
         let terminal = if args.json { None } else { Terminal::within(place, face.clone()) };
-        Self { server, agent, session, args, words, terminal, face }
+        Self { server, agent, session, args, words, terminal, face, commands }
     }
 
     /// The next turns belong to this session.
@@ -128,38 +134,49 @@ impl Talk {
         let ended = match terminal {
             Some(terminal) => {
                 terminal.come_back();
-                self.and_listen(run, &terminal, driving).await?
+                let (command, help) = self.commands;
+                let face = self.face.as_ref();
+                // What becomes of a message is the server's to say.
+                let listening = Listening { terminal: &terminal, face, queues: false, command, help };
+                let there = There { server: &self.server, run };
+                tokio::select! {
+                    done = driving => done?,
+                    () = listening.listen(&there) => return Err(left(run, &self.words, Exit::Suspended)),
+                }
             }
             None => driving.await?,
         };
         Ok((ended, view))
     }
+}
 
-    /// What is typed meanwhile steers the run.
-    async fn and_listen<T>(
-        &self,
-        run: RunId,
-        terminal: &Terminal,
-        driving: impl Future<Output = Result<T, Failure>>,
-    ) -> Result<T, Failure> {
-        let listen = async {
-            while let Some(line) = terminal.overheard().await {
-                let message = line.trim().to_owned();
-                if message.is_empty() {
-                    continue;
-                }
-                let steered =
-                    self.server.client.steer(run, &SteerRun { message, ..SteerRun::default() }, None).await;
-                if let Err(error) = steered {
-                    Failure::from(error).show();
-                }
-            }
-            std::future::pending::<()>().await;
-        };
-        tokio::select! {
-            done = driving => done,
-            // It never ends by itself.
-            () = listen => Err(Failure::new(Exit::Internal, "the terminal was closed")),
-        }
+/// A run of a server that goes on.
+struct There<'t> {
+    server: &'t Server,
+    run: RunId,
+}
+
+#[async_trait]
+impl Verbs for There<'_> {
+    async fn steer(&self, text: &str) -> Result<(), Failure> {
+        let steer = SteerRun { message: text.to_owned(), ..SteerRun::default() };
+        self.server.client.steer(self.run, &steer, None).await?;
+        Ok(())
+    }
+
+    async fn pause(&self, reason: Option<&str>) -> Result<(), Failure> {
+        let pause = PauseRun { reason: reason.map(str::to_owned), ..PauseRun::default() };
+        self.server.client.pause(self.run, &pause, None).await?;
+        Ok(())
+    }
+
+    async fn stop(&self) -> Result<(), Failure> {
+        let cancel = CancelRun { reason: Some("/stop".to_owned()), ..CancelRun::default() };
+        self.server.client.cancel(self.run, &cancel, None).await?;
+        Ok(())
+    }
+
+    fn leave(&self) -> bool {
+        true
     }
 }

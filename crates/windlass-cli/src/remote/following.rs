@@ -165,7 +165,7 @@ fn follow() -> Follow {
 }
 
 /// The run goes on without this process.
-fn left(run: RunId, words: &Words, exit: Exit) -> Failure {
+pub(super) fn left(run: RunId, words: &Words, exit: Exit) -> Failure {
     let log = &words.log;
     Failure::note(exit, format!("run {run} goes on at the server"))
         .hint(format!("`windlass runs watch{log} {run}` shows it"))

@@ -323,6 +323,7 @@ impl Plain {
                 return;
             }
             // Pieces were missed.
+            self.end_text();
             self.end_line();
             self.turn.rendered = 0;
         }

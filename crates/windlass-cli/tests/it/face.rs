@@ -1,8 +1,5 @@
 //! The face of a conversation at a terminal: what a real terminal would show, scrollback included.
 
-use std::io::{Read as _, Write as _};
-use std::process::Stdio;
-
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -142,7 +139,7 @@ fn what_is_typed_meanwhile_stays_apart_and_steers() {
     assert!(row.starts_with("✓ calculate {\"expression\":\"2 + 5\"} → 7"), "{row}");
     assert!(!whole.contains("> be bri\n2 + 5"), "{whole}");
     seat.keys("/quit\r");
-    seat.expect("continues this conversation");
+    seat.expect("continues");
     assert_eq!(seat.code(), 0);
 }
 
@@ -240,9 +237,10 @@ fn several_lines_history_and_completion() {
     home.write("notes.md", "The number is 7.");
     let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
     seat.shows("\n>");
-    seat.keys("one\\\rtwo");
-    seat.shows("> one\n  two");
-    seat.keys("\u{3}\u{15}\u{7f}\u{15}");
+    seat.keys("one\\\rtwo\nthree");
+    seat.shows("> one\n  two\n  three");
+    // Ctrl-U takes the line up to the cursor, or the line's end before it.
+    seat.keys("\u{15}\u{15}\u{15}\u{15}\u{15}");
     seat.keys("/co");
     seat.shows("/context");
     seat.keys("\u{15}@no\t");
@@ -257,7 +255,7 @@ fn several_lines_history_and_completion() {
     seat.keys("/modle\r");
     seat.shows("did you mean /model?");
     seat.keys("/quit\r");
-    seat.expect("continues this conversation");
+    seat.expect("continues");
     assert_eq!(seat.code(), 0);
     assert!(home.read("home/chat_history").contains("What is 2 + 3?"));
 }
@@ -281,7 +279,7 @@ fn a_message_is_taken_back_edited_and_sent_again_in_another_session() {
     seat.shows("4 + 5 is 9.");
     until("it has ended", || seat.whole().matches("answered: ").count() == 3);
     seat.keys("/quit\r");
-    seat.expect("continues this conversation");
+    seat.expect("continues");
     assert_eq!(seat.code(), 0);
     // The old session is as it was; the new one has the first turn, and not the second.
     let old = home.windlass(["sessions", "show", "sums"]).stdout;
@@ -440,41 +438,66 @@ fn without_a_capable_terminal_lines_are_read_as_the_terminal_edits_them() {
     }
 }
 
-/// The most memory that a process has had, in KiB (proc(5): `VmHWM`).
-fn most_memory(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+/// The memory of a process at rest, in KiB (proc(5): `VmRSS`).
+fn memory(seat: &Seat) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", seat.child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// An answer of 10 MB in pieces of a thousand bytes.
-fn ten_megabytes() -> Vec<&'static str> {
-    let piece = format!("{}\n\n- item\n\n", "word ".repeat(197));
-    vec![Box::leak(piece.into_boxed_str()); 10_000]
+/// Types that until it has been done: what comes while the agent works is refused.
+fn again_until(seat: &mut Seat, keys: &str, done: &str) {
+    for _ in 0..50 {
+        seat.keys(keys);
+        if seat.shows_soon(done) {
+            return;
+        }
+    }
+    panic!("not done: {keys:?}");
 }
 
 #[test]
-fn ten_megabytes_of_text_take_no_more_memory_than_without_a_face() {
+fn answers_of_ten_megabytes_leave_nothing_behind() {
     let home = Home::new();
-    let (mut seat, server) = talk(&home, vec![Reply::Pieces(ten_megabytes())], "", (80, 24));
-    (0..10_000).for_each(|_| server.go.send(()).unwrap());
-    seat.keys("Tell\r");
-    seat.shows_at_end("answered: ");
-    let with = most_memory(seat.child.id());
+    let piece = format!("{}\n\n- item\n\n", "word ".repeat(197));
+    let pieces: Vec<&'static str> = vec![Box::leak(piece.into_boxed_str()); 10_000];
+    let replies = (0..4).map(|_| Reply::Pieces(pieces.clone())).collect();
+    let (mut seat, server) = talk(&home, replies, "", (80, 24));
+    let mut after = Vec::new();
+    for turn in 0..4 {
+        // Each conversation is one of its own: an agent keeps what was said in it.
+        again_until(&mut seat, &format!("/new t{turn}\r"), &format!("session t{turn}"));
+        (0..pieces.len()).for_each(|_| server.go.send(()).unwrap());
+        seat.keys("Tell\r");
+        // The context is known once the turn is over.
+        seat.shows_at_end(&format!("session t{turn} · context"));
+        again_until(&mut seat, &format!("/new u{turn}\r"), &format!("session u{turn}"));
+        after.push(memory(&seat));
+    }
     seat.keys("\u{4}");
     assert_eq!(seat.ended(), 0);
-    let server = Server::start(vec![Reply::Pieces(ten_megabytes())]);
-    home.write("agent.yaml", &server.agent());
-    (0..10_000).for_each(|_| server.go.send(()).unwrap());
-    let mut command = home.command(["chat", "agent.yaml", "--quiet"]);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut typed = child.stdin.take().unwrap();
-    typed.write_all(b"Tell\n").unwrap();
-    let mut shown = vec![0; 9_900_000];
-    child.stdout.take().unwrap().read_exact(&mut shown).unwrap();
-    let without = most_memory(child.id());
-    drop(typed);
-    child.wait().unwrap();
-    // What is drawn, and what waits for a terminal, have their bounds; the rows of the text would take several times its size.
-    assert!(with < without + 40 * 1024, "{with} KiB with a face, {without} KiB without");
+    // Their rows would take several times their size.
+    assert!(after[3] < after[1] + 30 * 1024, "KiB after each answer: {after:?}");
+}
+
+#[test]
+fn ctrl_z_gives_the_terminal_back_until_the_chat_goes_on() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
+    seat.shows("\n>");
+    seat.keys("half");
+    seat.shows("> half");
+    let process = Pid::from_child(&seat.child);
+    kill_process(process, Signal::TSTP).unwrap();
+    let stat = format!("/proc/{}/stat", seat.child.id());
+    until("it has stopped", || std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T ")));
+    assert!(!seat.is_raw());
+    assert!(!seat.whole().contains("half"), "the tail is taken away: {}", seat.whole());
+    kill_process(process, Signal::CONT).unwrap();
+    seat.shows("> half");
+    seat.keys(" and more");
+    seat.shows("> half and more");
+    seat.keys("\u{15}\u{4}");
+    assert_eq!(seat.code(), 0);
 }

@@ -101,13 +101,27 @@ impl Seat {
         self.shows_that(text, |whole| whole.contains(text));
     }
 
+    /// Whether that is among the last bytes within a second.
+    pub(crate) fn shows_soon(&self, text: &str) -> bool {
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < std::time::Duration::from_secs(1) {
+            if self.is_at_end(text) {
+                return true;
+            }
+            std::thread::park_timeout(std::time::Duration::from_millis(5));
+        }
+        false
+    }
+
     /// Waits until that is among the last bytes that the terminal was sent: to draw all of many megabytes would take long.
     pub(crate) fn shows_at_end(&self, text: &str) {
-        until(text, || {
-            let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            let last = seen.len().saturating_sub(4_000);
-            String::from_utf8_lossy(&seen[last..]).contains(text)
-        });
+        until(text, || self.is_at_end(text));
+    }
+
+    fn is_at_end(&self, text: &str) -> bool {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = seen.len().saturating_sub(4_000);
+        String::from_utf8_lossy(&seen[last..]).contains(text)
     }
 
     /// Waits until the terminal shows something of which that holds.

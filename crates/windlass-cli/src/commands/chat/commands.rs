@@ -177,6 +177,13 @@ pub(super) fn named_files(text: &str) -> Vec<PathBuf> {
     words.filter_map(trimmed).collect()
 }
 
+/// The files that a message seems to name, and that are not there.
+pub(super) fn missing_files(text: &str) -> Vec<String> {
+    let words = text.split_whitespace().filter(|word| word.starts_with('@') && word.contains(['.', '/']));
+    let found = |word: &&str| named_files(word).is_empty();
+    words.filter(found).map(|word| word.trim_start_matches('@').to_owned()).collect()
+}
+
 /// Says it above what is drawn.
 pub(super) fn tell(text: &str) {
     text.lines().for_each(out::note);

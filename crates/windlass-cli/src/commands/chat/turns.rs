@@ -9,7 +9,7 @@ use windlass_core::{Owner, RunId, RunState};
 use windlass_read::load;
 use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions, People, Prepared, Run};
 
-use super::{Chat, Speaker, Turn, commands};
+use super::{Chat, MEANWHILE, Speaker, Turn, commands};
 use crate::agents::{self, Again, changed};
 use crate::attachments::AttachArgs;
 use crate::drive::{Listening, drive, drive_and_listen, verdict};
@@ -33,37 +33,59 @@ impl Chat {
     /// The message and the files that go with it.
     fn message(&mut self, text: &str) -> Result<Input, Failure> {
         let mut files = self.attached.clone();
-        files.extend(commands::named_files(text));
+        // What another program pipes in names no files.
+        if self.terminal.is_some() {
+            files.extend(commands::named_files(text));
+            for name in commands::missing_files(text) {
+                out::note(format_args!("there is no file {name}: it goes as text"));
+            }
+        }
         files.dedup();
         let attach = AttachArgs::of(files);
-        let input = Input::read(Some(text.to_owned()), &attach, "type a message")?;
+        Input::typed(text, &attach)
+    }
+
+    /// The files are on their way.
+    fn sent(&mut self) {
+        self.is_sent = true;
         self.attached.clear();
         if let Some(face) = &self.face {
             face.status(|status| status.attached = 0);
         }
-        Ok(input)
     }
 
     pub(super) async fn turn(&mut self, text: &str) -> Result<(), Failure> {
-        if let Some(face) = &self.face {
-            face.echo(text);
+        self.is_sent = false;
+        let done = match self.message(text) {
+            Ok(input) => Box::pin(self.send(input)).await,
+            Err(failure) => Err(failure),
+        };
+        // A message that nobody took is there to be sent again.
+        if let (Err(_), false, Some(face)) = (&done, self.is_sent, &self.face) {
+            face.put(text);
         }
-        let input = self.message(text)?;
+        done
+    }
+
+    /// Sends a message, and shows what the agent does about it.
+    pub(super) async fn send(&mut self, input: Input) -> Result<(), Failure> {
+        if let Some(face) = &self.face {
+            face.echo(input.text());
+        }
         let agent = match &self.speaker {
             Speaker::Here(agent) => agent.clone(),
             Speaker::There(talk) => {
                 let input = input.for_server()?;
-                return match Box::pin(talk.turn(input, &mut self.interrupts)).await? {
-                    Some((run, view)) => self.ended(&run, view).await,
-                    None => Ok(()),
-                };
+                let done = Box::pin(talk.turn(input, &mut self.interrupts)).await;
+                return self.done(done).await;
             }
         };
         let messages = input.messages();
-        if let Some((base, at)) = self.base {
-            let how = ForkOptions { at, changed: true, say: Some(messages) };
-            let fork = agent.fork(base, how, self.options()).await?;
+        if let Some(base) = self.base {
+            let how = ForkOptions { at: base.version, changed: true, say: Some(messages) };
+            let fork = agent.fork(base.run, how, self.options()).await?;
             self.base = None;
+            self.sent();
             return Box::pin(self.drive(&agent, fork.prepared, None)).await;
         }
         let prepared = match agent.prepare(messages.clone(), self.options()).await {
@@ -77,6 +99,7 @@ impl Chat {
             }
             prepared => prepared?,
         };
+        self.sent();
         Box::pin(self.drive(&agent, prepared, None)).await
     }
 
@@ -101,8 +124,8 @@ impl Chat {
                     terminal: &terminal,
                     face: self.face.as_ref(),
                     queues: agent.policy().past.while_running == WhileRunning::Queue,
-                    command: |word| commands::found(word).map(|command| command.name),
-                    help: || commands::tell(&commands::help()),
+                    command: MEANWHILE.0,
+                    help: MEANWHILE.1,
                 };
                 let driven = drive_and_listen(live, &mut view, &mut self.interrupts, &self.words, listening);
                 let driven = Box::pin(driven).await;
@@ -116,6 +139,19 @@ impl Chat {
         self.ended(&run, view).await
     }
 
+    /// A turn on a server is over here.
+    async fn done(&mut self, done: Result<Option<(Run, View)>, Failure>) -> Result<(), Failure> {
+        if let Some(face) = &self.face {
+            face.rest();
+        }
+        let done = done?;
+        self.sent();
+        match done {
+            Some((run, view)) => self.ended(&run, view).await,
+            None => Ok(()),
+        }
+    }
+
     /// A turn has ended, or waits.
     async fn ended(&mut self, run: &Run, mut view: View) -> Result<(), Failure> {
         self.total.turns += 1;
@@ -125,9 +161,7 @@ impl Chat {
         let verdict = verdict(run, &self.words);
         let log = self.store();
         self.last = Some(run.clone());
-        let turn = Turn { run: run.id(), version: run.state().version() };
-        self.turns.retain(|earlier| earlier.run != turn.run);
-        self.turns.push(turn);
+        self.head = Some(Turn { run: run.id(), version: run.state().version() });
         let cost = self.total.cost_usd;
         if let Some(face) = &self.face {
             face.rest();
@@ -136,7 +170,7 @@ impl Chat {
         view.left(&*log, run, verdict.as_ref().err()).await?;
         view.close()?;
         match verdict {
-            Err(failure) if failure.exit == Exit::Cancelled && self.terminal.is_some() => {
+            Err(failure) if failure.exit == Exit::Cancelled && self.terminal.is_some() && !self.quits() => {
                 out::note("cancelled; the conversation continues");
                 Ok(())
             }
@@ -149,10 +183,8 @@ impl Chat {
         let agent = match &self.speaker {
             Speaker::Here(agent) => agent.clone(),
             Speaker::There(talk) => {
-                let done = match Box::pin(talk.unfinished(&mut self.interrupts)).await? {
-                    Some((run, view)) => self.ended(&run, view).await,
-                    None => Ok(()),
-                };
+                let done = Box::pin(talk.unfinished(&mut self.interrupts)).await;
+                let done = self.done(done).await;
                 return self.unless_reported(done);
             }
         };

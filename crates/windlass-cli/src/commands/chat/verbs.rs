@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use data_encoding::BASE64;
-use windlass_core::{Message, SessionId};
-use windlass_read::load;
+use windlass_core::event::{RunFact, RunInput};
+use windlass_core::{Fact, Message, Owner, RunState, SessionId};
 use windlass_read::reports::sessions;
 use windlass_read::words::{count, cut, name, time, usage};
+use windlass_read::{RunPages, load, numbered};
 
 use super::commands::{self, KEYS, Words, expanded, tell};
 use super::{Chat, Speaker, Total, Turn};
@@ -15,6 +16,7 @@ use crate::agents;
 use crate::attachments::AttachArgs;
 use crate::commands::run::new_session;
 use crate::failure::{Exit, Failure};
+use crate::input::Input;
 use crate::out;
 use crate::session::is_unnamed;
 
@@ -48,25 +50,48 @@ impl Chat {
             "/save" => self.save(rest).await?,
             "/new" => self.begin(rest),
             "/sessions" => Box::pin(self.sessions(rest)).await?,
-            "/fork" => self.fork(rest)?,
+            "/fork" => self.fork(rest).await?,
             "/undo" => drop(self.undo().await?),
             "/edit" => {
-                if let Some(text) = self.undo().await? {
+                if let Some(input) = self.undo().await? {
+                    if input.files() > 0 {
+                        out::note("the message had files: attach them again");
+                    }
                     match &self.face {
-                        Some(face) => face.put(&text),
-                        None => tell(&format!("the message was:\n{text}")),
+                        Some(face) => face.put(input.text()),
+                        None => tell(&format!("the message was:\n{}", input.text())),
                     }
                 }
             }
             "/retry" => {
-                if let Some(text) = self.undo().await? {
-                    Box::pin(self.turn(&text)).await?;
+                if let Some(input) = self.undo().await? {
+                    Box::pin(self.send(input)).await?;
                 }
             }
+            "/stop" => self.stop().await?,
             "/queue" if !rest.is_empty() => Box::pin(self.turn(rest)).await?,
             _ => out::note("the agent is not working; type the message alone"),
         }
         Ok(true)
+    }
+
+    /// Ends a run of the session that waits for an answer.
+    async fn stop(&self) -> Result<(), Failure> {
+        let Speaker::Here(agent) = &self.speaker else {
+            out::note("the agent is not working");
+            return Ok(());
+        };
+        let Some(head) = agent.log().head(&Owner::default(), &self.session).await? else {
+            out::note("the agent is not working");
+            return Ok(());
+        };
+        if matches!(agent.log().summary(head).await?.run_state, RunState::Ended(_)) {
+            out::note("the agent is not working");
+            return Ok(());
+        }
+        agent.cancel(head, "/stop").await?;
+        out::note("the run that waited is cancelled; the conversation continues");
+        Ok(())
     }
 
     fn help(&self) {
@@ -145,6 +170,10 @@ impl Chat {
                 [] => out::note("no file is attached; /attach FILE sends one with the next message"),
                 files => files.iter().for_each(|file| out::note(file.display())),
             }
+            return Ok(());
+        }
+        if path == "-" {
+            out::note("what is typed is the conversation: name a file");
             return Ok(());
         }
         let file = expanded(path.trim_matches(['\'', '"']));
@@ -238,15 +267,42 @@ impl Chat {
     /// Begins another session.
     fn begin(&mut self, wanted: &str) {
         let session = if wanted.is_empty() { new_session() } else { SessionId::from(wanted) };
-        self.goodbye();
         self.change_session(session);
-        self.turns.clear();
+        self.head = None;
         self.last = None;
     }
 
+    /// A name that follows the session's, for another way from an earlier place.
+    async fn next_name(&self) -> Result<SessionId, Failure> {
+        if is_unnamed(&self.session) {
+            return Ok(new_session());
+        }
+        let name = self.session.as_str();
+        let (stem, number) = match name.rsplit_once('-') {
+            Some((stem, number)) => number.parse().map_or((name, 1), |number: u32| (stem, number)),
+            None => (name, 1),
+        };
+        let store = self.store();
+        let mut next = number.saturating_add(1);
+        loop {
+            let name = SessionId::from(format!("{stem}-{next}"));
+            if store.head(&Owner::default(), &name).await?.is_none() {
+                return Ok(name);
+            }
+            next = next.saturating_add(1);
+        }
+    }
+
     fn change_session(&mut self, session: SessionId) {
+        if !is_unnamed(&self.session) {
+            let (old, new) = (name(self.session.as_str()), name(session.as_str()));
+            out::note(format_args!("now in session `{new}`; `{old}` stays as it was"));
+        }
         self.session = session;
         self.base = None;
+        if let Some(face) = &self.face {
+            face.status(|status| status.context = 0);
+        }
         if let Speaker::There(talk) = &mut self.speaker {
             talk.change_session(self.session.clone());
         }
@@ -292,15 +348,13 @@ impl Chat {
     }
 
     /// Goes on in another session from here.
-    fn fork(&mut self, wanted: &str) -> Result<(), Failure> {
-        let Some(last) = self.turns.last() else {
+    async fn fork(&mut self, wanted: &str) -> Result<(), Failure> {
+        self.only_here("/fork")?;
+        let Some(base) = self.head else {
             out::note("nothing was said that could be forked");
             return Ok(());
         };
-        let base = (last.run, last.version);
-        let session = if wanted.is_empty() { new_session() } else { SessionId::from(wanted) };
-        self.only_here("/fork")?;
-        self.goodbye();
+        let session = if wanted.is_empty() { self.next_name().await? } else { SessionId::from(wanted) };
         self.change_session(session);
         self.base = Some(base);
         out::note("the next message goes on from here");
@@ -308,29 +362,39 @@ impl Chat {
     }
 
     /// Goes back to before the last message, which it returns.
-    async fn undo(&mut self) -> Result<Option<String>, Failure> {
+    async fn undo(&mut self) -> Result<Option<Input>, Failure> {
         self.only_here("/undo")?;
-        let Some(Turn { run, .. }) = self.turns.pop() else {
+        let Some(Turn { run, .. }) = self.base.or(self.head) else {
             out::note("there is no message to take back");
             return Ok(None);
         };
-        let state = load(&*self.store(), run).await?;
-        let messages = state.history().iter().filter_map(|message| match &**message {
-            Message::User { content, .. } => Some(content.text().into_owned()),
-            Message::System { .. }
-            | Message::TaskDelegation { .. }
-            | Message::Assistant(_)
-            | Message::Tool(_) => None,
+        let store = self.store();
+        let batches = RunPages::new(&*store, run).next().await?.unwrap_or_default();
+        let start = batches.iter().flat_map(numbered).find_map(|(_, event)| match &event.fact {
+            Fact::Run(RunFact::Started(start)) => Some(start.clone()),
+            _ => None,
         });
-        let text = messages.last();
-        let before = self.turns.last().map(|turn| (turn.run, turn.version));
-        self.change_session(new_session());
-        self.base = before;
+        let Some(start) = start else { return Ok(None) };
+        let content = match &start.input {
+            RunInput::Messages(messages) => messages.iter().find_map(|message| match &**message {
+                Message::User { content, .. } => Some(content.clone()),
+                Message::System { .. }
+                | Message::TaskDelegation { .. }
+                | Message::Assistant(_)
+                | Message::Tool(_) => None,
+            }),
+            RunInput::Continue(_) | RunInput::Fork(_) => None,
+        };
+        let input = content.map(|content| Input::again(&content)).unwrap_or_default();
+        let base = start.base.as_ref().map(|base| Turn { run: base.run, version: base.version });
+        let session = self.next_name().await?;
+        self.change_session(session);
+        self.base = base;
+        self.head = None;
         self.last = None;
-        let text = text.unwrap_or_default();
-        let short = cut(&text, SHORT);
+        let short = cut(input.text(), SHORT);
         out::note(format_args!("back to before: {short} (run {run} stays in the log)"));
-        Ok(Some(text))
+        Ok(Some(input))
     }
 
     fn only_here(&self, command: &str) -> Result<(), Failure> {
