@@ -154,7 +154,7 @@ fn e12_pieces_of_an_answer_do_not_steer_the_terminal() {
 const LEAVING: [(Signal, i32); 3] = [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)];
 
 /// Whether the tests were started to ignore it: then the command does so, too.
-fn is_ignored(signal: Signal) -> bool {
+pub(crate) fn is_ignored(signal: Signal) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
     u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0
