@@ -101,18 +101,6 @@ impl Seat {
         self.shows_that(text, |whole| whole.contains(text));
     }
 
-    /// Whether that is among the last bytes within a second.
-    pub(crate) fn shows_soon(&self, text: &str) -> bool {
-        let begun = std::time::Instant::now();
-        while begun.elapsed() < std::time::Duration::from_secs(1) {
-            if self.is_at_end(text) {
-                return true;
-            }
-            std::thread::park_timeout(std::time::Duration::from_millis(5));
-        }
-        false
-    }
-
     /// Waits until that is among the last bytes that the terminal was sent: to draw all of many megabytes would take long.
     pub(crate) fn shows_at_end(&self, text: &str) {
         until(text, || self.is_at_end(text));

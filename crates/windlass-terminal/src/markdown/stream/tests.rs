@@ -87,6 +87,21 @@ fn memory_does_not_grow_with_the_text() {
 }
 
 #[test]
+fn ten_megabytes_leave_nothing_behind() {
+    let mut stream = Stream::default();
+    let piece = format!("{}\n\n- item\n\n", "word ".repeat(197));
+    let mut items = 0;
+    for _ in 0..10_000 {
+        stream.push(&piece);
+        let rows = stream.closed(look(80));
+        items += texts(&rows).iter().filter(|row| *row == "• item").count();
+        assert!(stream.open.len() <= MOST_OPEN + piece.len(), "{} bytes are open", stream.open.len());
+    }
+    items += texts(&stream.finish(look(80))).iter().filter(|row| *row == "• item").count();
+    assert_eq!(items, 10_000, "each is given out once");
+}
+
+#[test]
 fn code_of_one_endless_line_is_given_out_in_parts() {
     let mut stream = Stream::default();
     stream.push("```\n");
