@@ -354,7 +354,7 @@ fn a_terminal_that_closes_leaves_the_run_to_be_resumed() {
 }
 
 #[test]
-fn signals_at_the_prompt_leave_the_terminal_as_it_was() {
+fn a_signal_at_the_prompt_of_a_chat_leaves_the_terminal_as_it_was() {
     let leaving = [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)];
     for (signal, code) in leaving.into_iter().filter(|(signal, _)| !is_ignored(*signal)) {
         let home = Home::new();
