@@ -246,7 +246,8 @@ def figures(windlass):
         if number % 10 == 0:
             os.write(master, b"\x15")
             drain(0.05)
-        typed = b"> " + b"abcdefghij"[: number % 10 + 1]
+        # The prompt before it is dim.
+        typed = b"\x1b[0m" + b"abcdefghij"[: number % 10 + 1]
         seen.clear()
         begun = time.monotonic()
         os.write(master, key)
