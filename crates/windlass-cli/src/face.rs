@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
+use windlass_core::CallOutcome;
+use windlass_read::words::outcome;
 use windlass_terminal::input::{Completer, Editor, History};
 use windlass_terminal::markdown::Stream;
 
@@ -270,10 +272,15 @@ impl Face {
         self.lock().works
     }
 
-    /// A call has ended: its line goes to the scrollback. `false`: it had not begun here.
-    pub(crate) fn end(&self, call: &str, result: &str, failed: bool) -> bool {
+    /// A call has ended: its line goes to the scrollback, and all of it is kept under that title for those who want to see it. `false`: it
+    /// had not begun here.
+    pub(crate) fn end(&self, call: &str, title: &str, ended: &CallOutcome) -> bool {
+        let result = outcome(ended);
+        let first = result.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let failed = !matches!(ended, CallOutcome::Ok { .. });
         self.change(|state| {
-            let row = state.live.end(call, result, failed, draw::look());
+            state.live.detail(title, &result);
+            let row = state.live.end(call, first, failed, draw::look());
             row.is_some_and(|row| {
                 draw::finish(state, draw::Part::Call, &[row]);
                 true
@@ -322,11 +329,6 @@ impl Face {
     /// Changes the line of status.
     pub(crate) fn status(&self, change: impl FnOnce(&mut Status)) {
         self.change(|state| change(&mut state.status));
-    }
-
-    /// Everything of a call, for those who want to see all.
-    pub(crate) fn detail(&self, title: &str, text: &str) {
-        self.lock().live.detail(title, text);
     }
 }
 

@@ -71,9 +71,9 @@ impl Screen {
         out
     }
 
-    /// The bytes that take the tail away: the next line begins where it stood.
-    pub fn leave(&mut self, columns: usize) -> String {
-        let mut out = self.frame("", Tail::default(), columns);
+    /// The bytes that add finished text and take the tail away: the next line begins where it stood.
+    pub fn leave(&mut self, finished: &str, columns: usize) -> String {
+        let mut out = self.frame(finished, Tail::default(), columns);
         out.push_str("\x1b[?25h");
         out
     }

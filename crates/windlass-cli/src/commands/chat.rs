@@ -22,7 +22,7 @@ use crate::asking::{Place, Roots, Terminal};
 use crate::assistant;
 use crate::cassettes::{CassetteArgs, played};
 use crate::commands::run::new_session;
-use crate::drive::Words;
+use crate::drive::{Words, names_command};
 use crate::face::Face;
 use crate::failure::{Exit, Failure};
 use crate::home::{self, LogArgs, quoted};
@@ -359,8 +359,7 @@ impl Chat {
         if text.is_empty() {
             return Ok(true);
         }
-        // A path is no command.
-        if word.starts_with('/') && !word.trim_start_matches('/').contains('/') {
+        if names_command(word) {
             if self.face.is_some() {
                 out::note_styled(&[(Style::Dim, "> "), (Style::Dim, text)]);
             }

@@ -70,11 +70,11 @@ pub(crate) struct Finding {
     detail: String,
     /// Advice.
     todo: Option<String>,
-    /// What is not there, if it is a provider's.
+    /// The missing thing, if the finding is about a provider.
     lacks: Option<Lack>,
 }
 
-/// What a provider lacks.
+/// The lack of a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lack {
     /// Variables, one of which has to be set.
@@ -123,7 +123,7 @@ impl Finding {
         &self.what
     }
 
-    /// What it is, with details.
+    /// The finding in words, with details.
     pub(crate) fn row(&self) -> [String; 2] {
         [self.what.clone(), self.detail.clone()]
     }

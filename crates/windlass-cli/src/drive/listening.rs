@@ -50,6 +50,11 @@ pub(crate) async fn drive_and_listen(
     }
 }
 
+/// Whether a word is meant as a command of the conversation: a path is none.
+pub(crate) fn names_command(word: &str) -> bool {
+    word.starts_with('/') && !word.trim_start_matches('/').contains('/')
+}
+
 /// What can be said to a run that goes on.
 #[async_trait]
 pub(crate) trait Verbs: Send + Sync {
@@ -113,7 +118,7 @@ impl Listening<'_> {
             (Some(_), _) => {
                 out::note(format_args!("{word} does nothing while the agent works (/stop ends its turn)"));
             }
-            (None, _) if word.starts_with('/') && !word.trim_start_matches('/').contains('/') => {
+            (None, _) if names_command(word) => {
                 out::note(format_args!("unknown command {} (/help lists the commands)", cut(word, SHORT)));
             }
             (None, _) if self.queues => self.queue(text),

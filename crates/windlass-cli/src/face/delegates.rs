@@ -4,9 +4,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use windlass_core::event::{CallFact, CallFinished, CallStarted, DelegationFact, DelegationFinished};
 use windlass_core::text::display_name;
-use windlass_core::{CallOutcome, Fact, RunId};
+use windlass_core::{Fact, RunId};
 use windlass_read::numbered;
-use windlass_read::words::{Calls, Cuts, outcome};
+use windlass_read::words::{Calls, Cuts};
 use windlass_runtime::Update;
 use windlass_runtime::host::{Host, Position};
 
@@ -90,11 +90,7 @@ impl Delegates {
             ..
         })) = fact
         {
-            let result = outcome(ended);
-            let first = result.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            let failed = !matches!(ended, CallOutcome::Ok { .. });
-            self.face.detail(&name(&calls.name(call)), &result);
-            self.face.end(&key(call.as_str()), first, failed);
+            self.face.end(&key(call.as_str()), &name(&calls.name(call)), ended);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The rows of the tail, from its state.
 
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use windlass_runtime::{Environment as _, SystemEnvironment};
@@ -24,10 +25,13 @@ pub(super) fn look() -> Look {
 
 /// Whether the locale writes UTF-8 (POSIX: the first of these that is set and not empty).
 fn is_unicode() -> bool {
-    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();
-    let locale = locale.to_ascii_lowercase();
-    locale.contains("utf-8") || locale.contains("utf8")
+    static UNICODE: OnceLock<bool> = OnceLock::new();
+    *UNICODE.get_or_init(|| {
+        let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
 }
 
 /// Whether the tail changes by itself.

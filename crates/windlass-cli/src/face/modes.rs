@@ -7,7 +7,6 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, QueueSelector, SpecialCodeIndex, Termios, tcflush,
     tcgetattr, tcsetattr,
 };
-
 use windlass_terminal::crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 
 use crate::out;
@@ -47,7 +46,6 @@ impl Modes {
         raw.output_modes.insert(OutputModes::OPOST | OutputModes::ONLCR);
         raw.special_codes[SpecialCodeIndex::VMIN] = 1;
         raw.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // Ctrl-\ and Ctrl-Y have their usual effects only where they are signals.
         let set = tcsetattr(io::stdin(), OptionalActions::Now, &raw).is_ok();
         if set {
             out::control(PASTES.0);

@@ -39,11 +39,12 @@ impl Frames {
     pub(super) fn next(&mut self, finished: &[u8]) -> (Vec<u8>, bool) {
         let (columns, _) = size();
         self.changed = false;
-        let tail = if self.leaves { Tail::default() } else { self.tail.clone() };
-        let mut frame = self.screen.frame(&String::from_utf8_lossy(finished), tail, columns);
-        if self.leaves {
-            frame.push_str(&self.screen.leave(columns));
-        }
+        let finished = String::from_utf8_lossy(finished);
+        let frame = if self.leaves {
+            self.screen.leave(&finished, columns)
+        } else {
+            self.screen.frame(&finished, self.tail.clone(), columns)
+        };
         (frame.into_bytes(), self.leaves)
     }
 }

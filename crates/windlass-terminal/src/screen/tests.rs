@@ -114,7 +114,7 @@ fn leaving_takes_the_tail_away_and_shows_the_cursor() {
     let mut seen = Seen::new(6, 20);
     seen.frame("text\n", &["> typing", "status"], None);
     assert!(seen.terminal.screen().hide_cursor());
-    let left = seen.screen.leave(20);
+    let left = seen.screen.leave("", 20);
     seen.terminal.process(left.as_bytes());
     assert_eq!(seen.rows(), ["text"]);
     assert_eq!(seen.terminal.screen().cursor_position(), (1, 0));

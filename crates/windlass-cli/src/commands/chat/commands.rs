@@ -1,6 +1,6 @@
 //! The commands of a conversation: their words, and their completion.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use windlass_core::text::nearest;
 use windlass_terminal::input::{Completer, Offer};
@@ -47,7 +47,7 @@ pub(super) const COMMANDS: &[Command] = &[
 ];
 
 /// Other names.
-pub(super) fn canonical(word: &str) -> &str {
+fn canonical(word: &str) -> &str {
     match word {
         "/usage" => "/cost",
         "/exit" => "/quit",
@@ -62,7 +62,7 @@ pub(super) fn found(word: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name == word)
 }
 
-/// What to say of a word that is no command.
+/// The refusal of a word that is no command.
 pub(super) fn unknown(word: &str) -> String {
     let near = nearest(word, COMMANDS.iter().map(|command| command.name));
     let near = near.first().map(|near| format!("; did you mean {near}?")).unwrap_or_default();
@@ -152,12 +152,9 @@ fn files(typed: &str) -> Vec<Offer> {
 
 /// A path with `~` for the home folder.
 pub(super) fn expanded(path: &str) -> PathBuf {
-    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
-    match (path.strip_prefix("~/"), home) {
-        (Some(rest), Some(home)) => Path::new(&home).join(rest),
-        _ if path == "~" => std::env::var_os("HOME").map_or_else(|| PathBuf::from(path), PathBuf::from),
-        _ => PathBuf::from(path),
-    }
+    let home = || std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    let rest = if path == "~" { Some("") } else { path.strip_prefix("~/") };
+    rest.zip(home()).map_or_else(|| PathBuf::from(path), |(rest, home)| home.join(rest))
 }
 
 /// The files that a message names: `@FILE`, or the path of a file alone, as terminals paste what is dropped on them.

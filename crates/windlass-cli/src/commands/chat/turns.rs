@@ -178,6 +178,14 @@ impl Chat {
         }
     }
 
+    /// The session's last run, if it has not ended.
+    pub(super) async fn open_run(&self, agent: &Agent) -> Result<Option<RunId>, Failure> {
+        let log = agent.log();
+        let Some(head) = log.head(&Owner::default(), &self.session).await? else { return Ok(None) };
+        let ended = matches!(log.summary(head).await?.run_state, RunState::Ended(_));
+        Ok((!ended).then_some(head))
+    }
+
     /// Continues the last run of a conversation first if it is suspended or was interrupted.
     pub(super) async fn unfinished(&mut self) -> Result<(), Failure> {
         let agent = match &self.speaker {
@@ -188,21 +196,16 @@ impl Chat {
                 return self.unless_reported(done);
             }
         };
-        let log = agent.log();
-        let Some(head) = log.head(&Owner::default(), &self.session).await? else { return Ok(()) };
-        let last = log.summary(head).await?;
-        if matches!(last.run_state, RunState::Ended(_)) {
-            return Ok(());
-        }
-        let state = load(&**log, last.run).await?;
+        let Some(run) = self.open_run(&agent).await? else { return Ok(()) };
+        let state = load(&**agent.log(), run).await?;
         // An interactive user wants to continue.
         let options = DriveOptions { resumed_by: ResumedBy::Person, ..self.options() };
-        let prepared = agent.resume(last.run).options(options).prepare().await;
+        let prepared = agent.resume(run).options(options).prepare().await;
         let prepared = prepared.map_err(|error| {
-            let again = Again::new(format!("windlass runs resume{} {}", self.words.log, last.run));
+            let again = Again::new(format!("windlass runs resume{} {}", self.words.log, run));
             changed(error, Path::new(self.words.file.as_deref().unwrap_or("FILE")), &again)
         })?;
-        self.going_on(last.run);
+        self.going_on(run);
         let done = Box::pin(self.drive(&agent, prepared, Some(&state))).await;
         self.unless_reported(done)
     }

@@ -1,11 +1,11 @@
-//! What the commands of a conversation do.
+//! The commands of a conversation at work.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use data_encoding::BASE64;
 use windlass_core::event::{RunFact, RunInput};
-use windlass_core::{Fact, Message, Owner, RunState, SessionId};
+use windlass_core::{Fact, Message, Owner, SessionId};
 use windlass_read::reports::sessions;
 use windlass_read::words::{count, cut, name, time, usage};
 use windlass_read::{RunPages, load, numbered};
@@ -77,19 +77,15 @@ impl Chat {
 
     /// Ends a run of the session that waits for an answer.
     async fn stop(&self) -> Result<(), Failure> {
-        let Speaker::Here(agent) = &self.speaker else {
+        let open = match &self.speaker {
+            Speaker::Here(agent) => self.open_run(agent).await?.map(|run| (agent, run)),
+            Speaker::There(_) => None,
+        };
+        let Some((agent, run)) = open else {
             out::note("the agent is not working");
             return Ok(());
         };
-        let Some(head) = agent.log().head(&Owner::default(), &self.session).await? else {
-            out::note("the agent is not working");
-            return Ok(());
-        };
-        if matches!(agent.log().summary(head).await?.run_state, RunState::Ended(_)) {
-            out::note("the agent is not working");
-            return Ok(());
-        }
-        agent.cancel(head, "/stop").await?;
+        agent.cancel(run, "/stop").await?;
         out::note("the run that waited is cancelled; the conversation continues");
         Ok(())
     }

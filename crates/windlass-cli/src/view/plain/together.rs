@@ -4,8 +4,7 @@ use windlass_core::event::{
     CallDecided, CallFact, CallFinished, CallStarted, CodeFact, CodeFinished, CodeStarted, Decision,
     DelegationFact, DelegationFinished, FailKind, ModelFact, PeopleFact, RunFact,
 };
-use windlass_core::{CallOutcome, Fact, Status};
-use windlass_read::words::outcome;
+use windlass_core::{Fact, Status};
 use windlass_runtime::Update;
 
 use super::Plain;
@@ -36,12 +35,8 @@ impl Plain {
             call, outcome: ended, ..
         })) = fact
         {
-            let (name, result) = (self.calls.name(call), outcome(ended));
-            let title = format!("{name} {}", self.calls.whole_args(call).unwrap_or_default());
-            face.detail(&title, &result);
-            let failed = !matches!(ended, CallOutcome::Ok { .. });
-            let first = result.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            return face.end(call.as_str(), first, failed);
+            let args = self.calls.whole_args(call).unwrap_or_default();
+            return face.end(call.as_str(), &format!("{} {args}", self.calls.name(call)), ended);
         }
         // The question and its answer stand above.
         if let Fact::Call(CallFact::Decided(CallDecided { decision: Decision::Approved, .. })) = fact {
