@@ -13,6 +13,7 @@ mod status;
 mod stops;
 
 use std::collections::VecDeque;
+use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -329,6 +330,29 @@ impl Face {
     /// Changes the line of status.
     pub(crate) fn status(&self, change: impl FnOnce(&mut Status)) {
         self.change(|state| change(&mut state.status));
+    }
+}
+
+/// The terminal of a command, with a face where it can show one. It goes back as it was however the command ends.
+#[derive(Debug)]
+pub(crate) struct Taken(Option<Face>);
+
+impl Taken {
+    /// Takes the terminal, if that is wanted and somebody sits there.
+    pub(crate) fn open(wanted: bool, history: Option<std::path::PathBuf>) -> Self {
+        Self(if wanted && std::io::stdin().is_terminal() { Face::open(history) } else { None })
+    }
+
+    pub(crate) fn face(&self) -> Option<&Face> {
+        self.0.as_ref()
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if let Some(face) = &self.0 {
+            face.close();
+        }
     }
 }
 

@@ -39,6 +39,7 @@ pub(crate) struct ViewArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// Lines one after another, without anything that is drawn again: for screen readers, and terminals that are recorded
+    /// [env: WINDLASS_PLAIN=1]
     #[arg(long)]
     pub(crate) plain: bool,
     /// No progress on stderr, only the answer and errors
@@ -52,7 +53,17 @@ pub(crate) struct ViewArgs {
 impl ViewArgs {
     /// No progress is shown from here on, if these options say so.
     pub(crate) fn calm(self) {
-        out::calm(self.json || self.quiet || self.plain);
+        out::calm(self.json || self.quiet || self.is_plain());
+    }
+
+    fn is_plain(self) -> bool {
+        let set = std::env::var_os("WINDLASS_PLAIN");
+        self.plain || set.is_some_and(|value| !value.is_empty() && value != "0")
+    }
+
+    /// Whether a terminal may show what goes on by drawing it again.
+    pub(crate) fn draws(self) -> bool {
+        !self.json && !self.is_plain()
     }
 
     fn detail(self) -> Detail {

@@ -5,7 +5,6 @@ mod prompt;
 mod turns;
 mod verbs;
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ use crate::assistant;
 use crate::cassettes::{CassetteArgs, played};
 use crate::commands::run::new_session;
 use crate::drive::{Words, names_command};
-use crate::face::Face;
+use crate::face::{Face, Taken};
 use crate::failure::{Exit, Failure};
 use crate::home::{self, LogArgs, quoted};
 use crate::interrupts::Interrupts;
@@ -48,7 +47,7 @@ Examples:
   printf '%s\\n' 'What is 2 + 5?' 'And times 3?' | windlass chat agent.yaml --quiet";
 
 /// The commands, for who listens while the agent works.
-const MEANWHILE: Commands =
+pub(crate) const MEANWHILE: Commands =
     (|word| commands::found(word).map(|command| command.name), || commands::tell(&commands::help()));
 
 /// The arguments of `windlass chat`.
@@ -130,29 +129,12 @@ struct Total {
 /// Talks until there is no more to say.
 pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let server = Server::of(&args.log)?;
-    let face = Taken(face(args.view));
-    match server {
-        Some(server) => Box::pin(on_a_server(server, args, face.0.as_ref())).await,
-        None => Box::pin(here(args, face.0.as_ref())).await,
-    }
-}
-
-/// The terminal, which goes back as it was however the conversation ends.
-struct Taken(Option<Face>);
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        if let Some(face) = &self.0 {
-            face.close();
-        }
-    }
-}
-
-/// The face of the conversation, where the terminal can show one.
-fn face(view: ViewArgs) -> Option<Face> {
-    let drawn = !view.json && !view.plain && std::io::stdin().is_terminal();
     let history = home::folder().ok().map(|home| home.join("chat_history"));
-    if drawn { Face::open(history) } else { None }
+    let taken = Taken::open(args.view.draws(), history);
+    match server {
+        Some(server) => Box::pin(on_a_server(server, args, taken.face())).await,
+        None => Box::pin(here(args, taken.face())).await,
+    }
 }
 
 /// Talks with an agent of this process.

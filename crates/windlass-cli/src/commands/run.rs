@@ -22,7 +22,9 @@ use crate::agents;
 use crate::asking::{Place, Roots, Terminal};
 use crate::attachments::AttachArgs;
 use crate::cassettes::{CassetteArgs, played};
-use crate::drive::{Words, drive, verdict};
+use crate::commands::chat::MEANWHILE;
+use crate::drive::{Listening, Words, drive, drive_and_listen, verdict};
+use crate::face::{Delegates, Taken};
 use crate::failure::{Exit, Failure};
 use crate::from_env;
 use crate::home::{self, LogArgs, quoted};
@@ -179,7 +181,12 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     let log = log_args.open()?;
     let words = Words { log: log_args.words(), file: Some(path.display().to_string()), ..Words::default() };
     session.check(&file, &*log, &mut view, &words).await?;
-    let people = if view_args.json { None } else { people(log.clone(), Roots::of(&file)) };
+    // One run is shown as it goes on; many are told of in lines.
+    let one = how.batch.batch.is_none() && how.repeat.guard().is_none();
+    let taken = Taken::open(one && !view_args.quiet && view_args.draws(), None);
+    let place = Place { log: log.clone(), roots: Roots::of(&file), chat: false };
+    let terminal = if view_args.json { None } else { Terminal::within(place, taken.face().cloned()) };
+    let people = terminal.clone().map(|terminal| terminal as Arc<dyn People>);
     let cassette = how.cassette.open()?;
     let assembly = agents::start(&file, &overrides, &log, cassette.clone(), &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
@@ -222,7 +229,22 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
         // A session of its own, so that it can be continued.
         host.drive(&assembly.agent, assembly.agent.prepare(input.messages(), options).await?)
     };
-    let run = drive(live, &mut view, &mut interrupts, &words).await?;
+    let delegates = taken.face().map(|face| Delegates::new(host.clone(), face.clone()));
+    view = view.within(taken.face(), delegates);
+    let run = match (taken.face(), &terminal) {
+        (Some(face), Some(terminal)) => {
+            let model = assembly.agent.models().first().map(|model| model.name.to_string());
+            face.status(|status| status.model = model.unwrap_or_default());
+            let (command, help) = MEANWHILE;
+            let listening = Listening { terminal, face: Some(face), queues: false, command, help };
+            let driven = drive_and_listen(live, &mut view, &mut interrupts, &words, listening);
+            let driven = Box::pin(driven).await;
+            face.rest();
+            driven?
+        }
+        _ => drive(live, &mut view, &mut interrupts, &words).await?,
+    };
+    drop(taken);
     let verdict = played(cassette.as_ref(), verdict(&run, &words));
     view.left(&*log, &run, verdict.as_ref().err()).await?;
     view.close()?;

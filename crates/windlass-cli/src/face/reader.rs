@@ -46,7 +46,8 @@ fn look(face: &Face) {
             Ok(Some(event)) => take(face, event),
             Ok(None) if modes::is_there() => {
                 let mut state = face.lock();
-                if state.away == 0 && (state.stale || draw::is_moving(&state)) {
+                // Something that has just come to rest is drawn at rest.
+                if state.away == 0 && (state.stale || moving || draw::is_moving(&state)) {
                     draw::draw(&mut state);
                 }
             }

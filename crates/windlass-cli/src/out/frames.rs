@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::termios::tcgetwinsize;
 use windlass_terminal::Span;
 use windlass_terminal::rows::{Cut, Margin, encoded, wrapped};
+use windlass_terminal::{Line, Modifier, Span};
 use windlass_terminal::screen::{Screen, Tail};
 
 use super::printer::printer;
-use super::{Style, colours, stderr_is_terminal, stdout_is_terminal};
+use super::{Style, colours, plain, stderr_is_terminal, stdout_is_terminal};
 
 /// Columns and rows of a terminal that does not say how many it has.
 const SIZE: (usize, usize) = (80, 24);
@@ -23,6 +24,8 @@ static OPEN: AtomicBool = AtomicBool::new(false);
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     screen: Screen,
+    /// A wait that is none of the tail's own.
+    waits: Option<(String, usize)>,
     tail: Tail,
     /// Whether the tail is another one than the terminal shows.
     changed: bool,
@@ -43,9 +46,18 @@ impl Frames {
         let frame = if self.leaves {
             self.screen.leave(&finished, columns)
         } else {
-            self.screen.frame(&finished, self.tail.clone(), columns)
+            self.screen.frame(&finished, self.whole(), columns)
         };
         (frame.into_bytes(), self.leaves)
+
+    fn whole(&self) -> Tail {
+        let mut tail = self.tail.clone();
+        if let Some(wait) = &self.waits {
+            tail.rows.insert(0, wait.clone());
+            tail.cursor = tail.cursor.map(|(row, column)| (row + 1, column));
+        }
+        tail
+    }
     }
 }
 
@@ -81,6 +93,23 @@ pub(crate) fn draw(tail: Tail) {
         frames.tail = tail;
     });
 }
+/// Shows this wait as the first row of the tail, or takes it back.
+pub(super) fn waiting(line: Option<&str>) {
+    let columns = size().0.saturating_sub(1).max(1);
+    let row = line.map(|line| {
+        let row = Line::styled(fitted(&plain(line), columns), Modifier::DIM);
+        (encoded(&row, colours()), row_width(&row))
+    });
+    printer().frames(|frames| {
+        if let Some(frames) = frames
+            && frames.waits != row
+        {
+            frames.waits = row;
+            frames.changed = true;
+        }
+    });
+}
+
 
 /// Draws the tail once more: the terminal has another size, or was left to another program.
 pub(crate) fn redraw(anew: bool) {

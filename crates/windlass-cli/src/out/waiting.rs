@@ -36,13 +36,14 @@ pub(crate) fn can_wait() -> bool {
         let known = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
         known && stderr_is_terminal() && (!stdout_is_terminal() || printer().is_shared())
     };
-    !is_calm() && !super::frames::is_drawn() && *MOVES.get_or_init(moves)
+    !is_calm() && *MOVES.get_or_init(moves)
 }
 
 /// Shows this line until the next text comes, or takes it back. A line that somebody types, or that an answer is being written to,
-/// is left alone.
+/// is left alone. Where a tail is drawn, the line is its first.
 pub(crate) fn waiting(line: Option<&str>) {
     match line {
+        line if super::frames::is_drawn() => super::frames::waiting(line),
         None => printer().withdraw(),
         Some(_) if is_taken() => {}
         Some(line) => {

@@ -367,7 +367,11 @@ impl Plain {
     fn answer(&mut self, text: &str, output: Option<&Value>) {
         if !self.is_rendered(text, output) {
             self.end_line();
-            self.paper.piece(text);
+            // In a face text is Markdown, and a value is code.
+            match output.filter(|_| self.face.is_some()) {
+                Some(_) => self.paper.piece(&format!("```json\n{text}\n```\n")),
+                None => self.paper.piece(text),
+            }
         }
     }
 

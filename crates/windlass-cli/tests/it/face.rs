@@ -359,7 +359,7 @@ fn a_signal_at_the_prompt_of_a_chat_leaves_the_terminal_as_it_was() {
     for (signal, code) in leaving.into_iter().filter(|(signal, _)| !is_ignored(*signal)) {
         let home = Home::new();
         home.write("agent.yaml", PLAIN);
-        let mut seat = Seat::start(&home, &["chat", "agent.yaml"]);
+        let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
         until("the prompt reads keys", || seat.is_raw() && seat.raw().contains("> "));
         seat.keys("half a li");
         seat.expect("half a li");

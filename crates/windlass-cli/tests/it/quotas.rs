@@ -68,9 +68,9 @@ fn e55_at_a_terminal_a_run_waits_and_goes_on() {
     let soon = Reply::Status(429, "retry-after-ms: 1500\r\n");
     let (home, server) = (Home::new(), Server::start(vec![soon, Reply::Pieces(vec!["Hello."])]));
     agent(&home, &server, true);
-    let seat = Seat::start(&home, &["run", "agent.yaml", "hi"]);
-    seat.waits_for("waiting for the quota of model openai/m (next try in ");
-    seat.expect("Hello.");
+    let seat = Seat::sized(&home, &["run", "agent.yaml", "hi"], (80, 24));
+    seat.shows("the quota of model openai/m (next try in ");
+    seat.shows("Hello.");
     assert_eq!(seat.code(), 0);
 }
 
@@ -78,10 +78,10 @@ fn e55_at_a_terminal_a_run_waits_and_goes_on() {
 fn e55_ctrl_c_leaves_a_run_that_waits_for_its_quota() {
     let (home, server) = (Home::new(), Server::start(vec![HOUR, Reply::Pieces(vec!["Hello."])]));
     agent(&home, &server, true);
-    let seat = Seat::start(&home, &["run", "agent.yaml", "hi"]);
-    seat.waits_for("waiting for the quota of model openai/m (next try in ");
+    let seat = Seat::sized(&home, &["run", "agent.yaml", "hi"], (120, 24));
+    seat.shows("the quota of model openai/m (next try in ");
     kill_process(Pid::from_child(&seat.child), Signal::INT).unwrap();
-    seat.expect("is suspended: it waits for the quota of model openai/m until ");
+    seat.shows("is suspended: it waits for the quota of model openai/m until ");
     assert_eq!(seat.code(), 75);
     assert_eq!((home.last()["status"].clone(), home.events("CancelRequested")), ("suspended".into(), 0));
     assert!(home.last()["quota_wait"]["until"].is_u64());

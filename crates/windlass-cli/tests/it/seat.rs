@@ -18,7 +18,7 @@ pub(crate) const CLEAR: &str = "\r\u{1b}[K";
 /// Around a waiting line that replaces the one before it.
 const AGAIN: (&str, &str) = ("7\r", "\u{1b}8");
 /// The pictures of the spinner, with which a waiting line begins.
-const SPINNER: &str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
+pub(crate) const SPINNER: &str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
 
 /// What is shown without the waiting lines, which hold no control characters of others.
 fn without_waits(raw: &str) -> String {
@@ -64,7 +64,11 @@ impl Seat {
 
     /// At a terminal of that many columns and rows, which shows what a real one would.
     pub(crate) fn sized(home: &Home, args: &[&str], (columns, rows): (u16, u16)) -> Self {
-        let seat = Self::seated(home, args, &[("TERM", "xterm-256color"), ("LC_ALL", "C.UTF-8")]);
+        let seat = Self::seated(
+            home,
+            args,
+            &[("TERM", "xterm-256color"), ("LC_ALL", "C.UTF-8"), ("WINDLASS_PLAIN", "")],
+        );
         seat.resize((columns, rows));
         seat
     }
@@ -130,6 +134,8 @@ impl Seat {
         let name = ptsname(&master, Vec::new()).unwrap();
         let open = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
         let mut command = home.command(args);
+        // Lines one after another, unless a test is about what is drawn.
+        command.env("WINDLASS_PLAIN", "1");
         command.envs(variables.iter().copied()).env("NO_COLOR", "1");
         command.stdin(Stdio::from(open())).stdout(Stdio::from(open())).stderr(Stdio::from(open()));
         let child = command.spawn().unwrap();

@@ -22,11 +22,13 @@ tools: [ { mcp: { name: files, start_ms: 50000, command: [sh, -c, "while [ ! -e 
 fn a_slow_start_of_a_tool_server_says_what_it_waits_for() {
     let home = Home::new();
     home.write("agent.yaml", SLOW_SERVER);
-    for args in [&["run", "agent.yaml", "hello"][..], &["tools", "list", "agent.yaml"]] {
-        let seat = Seat::start(&home, args);
-        seat.waits_for("waiting for tool server `files` (limit 50.0 s) to start: 1 s");
+    for args in
+        [&["run", "agent.yaml", "hello"][..], &["chat", "agent.yaml"], &["tools", "list", "agent.yaml"]]
+    {
+        let seat = Seat::sized(&home, args, (80, 24));
+        seat.shows("waiting for tool server `files` (limit 50.0 s) to start: 1 s");
         home.write("go", "");
-        seat.expect("exit code 3");
+        seat.shows("exit code 3");
         assert_eq!(seat.code(), 69);
         std::fs::remove_file(home.path("go")).unwrap();
     }
