@@ -126,10 +126,13 @@ impl Terminal {
     /// The next line typed while no question is asked; `None` at the end of input. Cancel-safe.
     pub(crate) async fn overheard(&self) -> Option<String> {
         if let Some(face) = &self.face {
-            return match face.next().await {
-                Act::Sent(text) => Some(text),
-                Act::End => Some("/quit".to_owned()),
-            };
+            loop {
+                match face.next().await {
+                    Act::Sent(text) => return Some(text),
+                    Act::End => return Some("/quit".to_owned()),
+                    Act::Key(_) => {}
+                }
+            }
         }
         loop {
             let mut stdin = self.stdin.lock().await;

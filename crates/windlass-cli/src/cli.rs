@@ -17,6 +17,7 @@ use crate::commands::sessions::SessionsArgs;
 use crate::commands::test::TestArgs;
 use crate::commands::tokens::TokensArgs;
 use crate::commands::tools::ToolsArgs;
+use crate::commands::watch::WatchArgs;
 
 const HELP: &str = "\
 Examples:
@@ -89,6 +90,8 @@ pub(crate) enum Command {
     Chat(ChatArgs),
     /// List, show, watch, answer, resume, pause, cancel, steer and export runs
     Runs(RunsArgs),
+    /// Watch all runs in a table that goes on, and answer their questions from there
+    Watch(WatchArgs),
     /// Offer the agents of a folder as a service that a restart does not hurt
     Serve(ServeArgs),
     /// Make and revoke tokens of clients of a server

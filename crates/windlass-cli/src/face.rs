@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use windlass_core::CallOutcome;
 use windlass_read::words::outcome;
+use windlass_terminal::Line;
+use windlass_terminal::crossterm::event::KeyEvent;
 use windlass_terminal::input::{Completer, Editor, History};
 use windlass_terminal::markdown::Stream;
 
@@ -41,6 +43,8 @@ const HISTORY: usize = 1_000;
 pub(crate) enum Act {
     /// A message or a command was sent.
     Sent(String),
+    /// A key, where a panel stands in the place of the message.
+    Key(KeyEvent),
     /// The end of the input.
     End,
 }
@@ -74,6 +78,8 @@ struct State {
     live: Live,
     status: Status,
     asking: Option<Asking>,
+    /// Rows in the place of the message and the line of status.
+    panel: Option<Vec<Line<'static>>>,
     /// What was finished last.
     part: draw::Part,
     /// A line that stands until the next key.
@@ -114,6 +120,7 @@ impl Face {
             live: Live::default(),
             status: Status::default(),
             asking: None,
+            panel: None,
             part: draw::Part::default(),
             hint: None,
             unheard: Vec::new(),
@@ -233,6 +240,11 @@ impl Face {
             }
             state.editor.set("");
         });
+    }
+
+    /// Shows these rows in the place of the message. Keys are acts of their own then.
+    pub(crate) fn panel(&self, rows: Vec<Line<'static>>) {
+        self.change_now(|state| state.panel = Some(rows));
     }
 
     /// Puts a text where the person types.

@@ -15,6 +15,7 @@ pub(crate) mod sessions;
 pub(crate) mod test;
 pub(crate) mod tokens;
 pub(crate) mod tools;
+pub(crate) mod watch;
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -50,6 +51,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Test(args) if args.writes() => on_runtime(test::write(args)),
         Command::Test(args) => test::run(&args),
         Command::Tools(args) => on_runtime(tools::run(args)),
+        Command::Watch(args) => on_runtime(watch::run(args)),
         Command::Agents(args) => agents::run(args),
         Command::Models(args) => on_runtime(models::run(args)),
         Command::Init(args) => on_runtime(init::run(args)),

@@ -15,7 +15,7 @@ mod fork;
 mod go_on;
 mod import;
 pub(crate) mod list;
-mod listed;
+pub(crate) mod listed;
 mod measures;
 pub(crate) mod prune;
 mod replay;

@@ -91,6 +91,9 @@ fn tail(state: &State, look: Look, height: usize) -> Tail {
     let mut bottom = if state.asking.is_some() { vec![Line::default()] } else { Vec::new() };
     let cursor = if let Some(asking) = &state.asking {
         asking.rows(look, height.saturating_sub(2), &mut bottom)
+    } else if let Some(panel) = &state.panel {
+        bottom.extend(panel.iter().take(height).cloned());
+        (0, 0)
     } else {
         let most = EDITOR_ROWS.min(height / 2).max(1);
         let (rows, cursor) = state.editor.rows("> ", look.columns, most);
@@ -101,7 +104,9 @@ fn tail(state: &State, look: Look, height: usize) -> Tail {
         Some(hint) => fitted(hint, look.columns),
         None => fitted(&state.status.words(), look.columns),
     };
-    bottom.push(Line::styled(status, dim()));
+    if state.panel.is_none() || state.hint.is_some() {
+        bottom.push(Line::styled(status, dim()));
+    }
     // A question is what is waited for.
     let mut moving = if state.asking.is_some() { Vec::new() } else { state.live.rows(now, look) };
     for message in &state.unheard {
@@ -125,7 +130,9 @@ fn tail(state: &State, look: Look, height: usize) -> Tail {
     rows.extend(bottom);
     let over = rows.len().saturating_sub(height);
     rows.drain(..over);
-    let cursor = (first + cursor.0).checked_sub(over).map(|row| (row, cursor.1));
+    // A panel has no place to type.
+    let types = state.asking.is_some() || state.panel.is_none();
+    let cursor = (first + cursor.0).checked_sub(over).map(|row| (row, cursor.1)).filter(|_| types);
     let rows = rows.iter().map(|row| (encoded(row, look.colours), row_width(row))).collect();
     Tail { rows, cursor }
 }

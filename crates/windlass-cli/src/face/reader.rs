@@ -111,6 +111,10 @@ fn pressed(face: &Face, key: KeyEvent) {
             asking.key(key);
             return None;
         }
+        if state.panel.is_some() {
+            let ends = key.code == KeyCode::Char('d') && control;
+            return Some(if ends { Act::End } else { Act::Key(key) });
+        }
         match state.editor.key(key, &*completer) {
             Done::Sent(text) if text.trim().is_empty() => None,
             Done::Sent(text) => Some(Act::Sent(text)),

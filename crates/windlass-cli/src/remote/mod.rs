@@ -15,7 +15,7 @@ use crate::home::{self, LogArgs};
 
 pub(crate) use chat::{Commands, Talk};
 pub(crate) use following::watch;
-pub(crate) use requests::{Answering, Resuming, answer, cancel, fork, pause, resume, steer};
+pub(crate) use requests::{Answering, Resuming, answer, cancel, fork, pause, resume, send_answer, steer};
 pub(crate) use run::{Task, run};
 
 /// What a command works on.

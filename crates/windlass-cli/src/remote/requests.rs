@@ -33,7 +33,7 @@ pub(crate) struct Answering {
 }
 
 /// Sends an answer to a question with its digest.
-pub(super) async fn send_answer(
+pub(crate) async fn send_answer(
     server: &Server,
     run: RunId,
     question: String,

@@ -77,4 +77,5 @@ mod tools;
 mod unread;
 mod upkeep;
 mod waiting;
+mod watch;
 mod wires;

@@ -45,10 +45,11 @@ impl Prompt {
                         Interrupt::Cancel => face.interrupted(),
                         Interrupt::Leave(_) => return Err(interrupt.failure()),
                     },
-                    act = face.next() => return Ok(match act {
-                        Act::Sent(text) => Line::Text(text),
-                        Act::End => Line::End,
-                    }),
+                    act = face.next() => match act {
+                        Act::Sent(text) => return Ok(Line::Text(text)),
+                        Act::End => return Ok(Line::End),
+                        Act::Key(_) => {}
+                    },
                 }
             },
             Self::Lines { stdin, prompts } => {

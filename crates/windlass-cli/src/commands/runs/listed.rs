@@ -30,7 +30,7 @@ const HEAD: [&str; COLUMNS] = ["RUN", "STARTED", "TOOK", "COST", "STATUS", "AGEN
 type Row = [String; COLUMNS];
 
 /// The runs as lines below a line of heads: newest first, each followed by its children, oldest first.
-pub(super) async fn table(log: &dyn Store, runs: &[RunSummary]) -> Result<Vec<String>, Failure> {
+pub(crate) async fn table(log: &dyn Store, runs: &[RunSummary]) -> Result<Vec<String>, Failure> {
     let lister = Lister { log, ids: ShortIds::of(log).await?, now: now() };
     let mut rows = vec![HEAD.map(str::to_owned)];
     for (depth, line) in tree(runs) {
