@@ -107,6 +107,8 @@ struct Chat {
     /// The session's last turn.
     head: Option<Turn>,
     last: Option<Run>,
+    /// The last answer, as the model wrote it.
+    answer: Option<String>,
     /// The turn that the next message goes on from in another session.
     base: Option<Turn>,
     /// Files that go with the next message.
@@ -168,6 +170,7 @@ async fn here(args: ChatArgs, face: Option<&Face>) -> Result<Exit, Failure> {
         total: Total::default(),
         head: None,
         last: None,
+        answer: None,
         base: None,
         attached: Vec::new(),
         is_sent: false,
@@ -209,6 +212,7 @@ async fn on_a_server(server: Server, args: ChatArgs, face: Option<&Face>) -> Res
         total: Total::default(),
         head: None,
         last: None,
+        answer: None,
         base: None,
         attached: Vec::new(),
         is_sent: false,

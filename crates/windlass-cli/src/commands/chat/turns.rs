@@ -161,6 +161,11 @@ impl Chat {
         let verdict = verdict(run, &self.words);
         let log = self.store();
         self.last = Some(run.clone());
+        let output = run.output().map(|output| format!("{output:#}"));
+        let answer = output.or_else(|| run.text().map(str::to_owned)).filter(|text| !text.is_empty());
+        if run.state().ended().is_some() && answer.is_some() {
+            self.answer = answer;
+        }
         self.head = Some(Turn { run: run.id(), version: run.state().version() });
         let cost = self.total.cost_usd;
         if let Some(face) = &self.face {

@@ -18,7 +18,7 @@ use crate::commands::run::new_session;
 use crate::failure::{Exit, Failure};
 use crate::input::Input;
 use crate::out;
-use crate::session::is_unnamed;
+use crate::session::{is_unnamed, unknown};
 
 /// Sessions that are listed.
 const SESSIONS: usize = 20;
@@ -184,22 +184,15 @@ impl Chat {
         Ok(())
     }
 
-    /// The last answer, as the model wrote it.
-    fn answer(&self) -> Option<String> {
-        let run = self.last.as_ref()?;
-        let text = run.output().map(|output| format!("{output:#}")).or_else(|| run.text().map(str::to_owned));
-        text.filter(|text| !text.is_empty())
-    }
-
     fn raw(&self) {
-        match self.answer() {
-            Some(text) => tell(&text),
+        match self.answer.as_deref() {
+            Some(text) => tell(text),
             None => out::note("there is no answer yet"),
         }
     }
 
     fn copy(&self) {
-        match self.answer() {
+        match self.answer.as_deref() {
             None => out::note("there is no answer yet"),
             Some(_) if self.face.is_none() => {
                 out::note("only a terminal has a clipboard; /save FILE writes a file");
@@ -316,11 +309,15 @@ impl Chat {
     }
 
     async fn sessions(&mut self, wanted: &str) -> Result<(), Failure> {
+        let store = self.store();
         if !wanted.is_empty() {
+            let known = store.head(&Owner::default(), &SessionId::from(wanted)).await?;
+            if known.is_none() && self.local.is_some() {
+                return Err(unknown(Some(&*store), wanted).await?);
+            }
             self.begin(wanted);
             return Box::pin(self.join()).await;
         }
-        let store = self.store();
         let mut listed = sessions(&*store).await?;
         listed.retain(|session| session.held && !is_unnamed(&session.id));
         listed.truncate(SESSIONS);
