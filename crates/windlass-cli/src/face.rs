@@ -285,20 +285,22 @@ impl Face {
         self.lock().works
     }
 
-    /// A call has ended: its line goes to the scrollback, and all of it is kept under that title for those who want to see it. `false`: it
-    /// had not begun here.
-    pub(crate) fn end(&self, call: &str, title: &str, ended: &CallOutcome) -> bool {
+    /// Whether a call has begun and not ended.
+    pub(crate) fn has_begun(&self, call: &str) -> bool {
+        self.lock().live.has(call)
+    }
+
+    /// A call that has begun has ended: its line goes to the scrollback, and all of it is kept under that title for those who want to see it.
+    pub(crate) fn end(&self, call: &str, title: &str, ended: &CallOutcome) {
         let result = outcome(ended);
         let first = result.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let failed = !matches!(ended, CallOutcome::Ok { .. });
         self.change(|state| {
             state.live.detail(title, &result);
-            let row = state.live.end(call, first, failed, draw::look());
-            row.is_some_and(|row| {
+            if let Some(row) = state.live.end(call, first, failed, draw::look()) {
                 draw::finish(state, draw::Part::Call, &[row]);
-                true
-            })
-        })
+            }
+        });
     }
 
     /// What the run waits for; `None`: nothing goes on.

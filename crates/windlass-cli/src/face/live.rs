@@ -45,6 +45,10 @@ impl Live {
         self.calls.push(Call { id: id.to_owned(), name: name.to_owned(), args: args.to_owned(), since });
     }
 
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.calls.iter().any(|call| call.id == id)
+    }
+
     /// The line of a call that has ended. `None`: it had not begun here.
     pub(super) fn end(&mut self, id: &str, result: &str, failed: bool, look: Look) -> Option<Line<'static>> {
         let at = self.calls.iter().position(|call| call.id == id)?;
@@ -57,7 +61,9 @@ impl Live {
         };
         let mark = Span::styled(mark, Style::new().fg(colour));
         let arrow = if look.unicode { " → " } else { " -> " };
-        let time = format!("  {}", span(call.since.elapsed().as_millis() as u64));
+        // A call that did not run took no time.
+        let took = call.since.elapsed().as_millis() as u64;
+        let time = if took == 0 { String::new() } else { format!("  {}", span(took)) };
         let room = look.columns.saturating_sub(mark.width() + width(&time) + width(arrow));
         let result = fitted(result, room.saturating_sub(width(&call.name) + 1).max(room / 2));
         let mut row = vec![mark];
@@ -117,7 +123,7 @@ impl Live {
         // A line for each call says what is waited for.
         if let Some((what, since)) = self.wait.as_ref().filter(|_| self.calls.is_empty()) {
             let elapsed = now.saturating_sub(*since) / 1_000;
-            let words = fitted(&format!("{spinner} waiting for {what}: {elapsed} s"), look.columns);
+            let words = fitted(&format!("{spinner} {what} · {elapsed} s · Ctrl-C stops"), look.columns);
             rows.push(Line::styled(words, dim()));
         }
         rows

@@ -35,11 +35,20 @@ impl Plain {
             call, outcome: ended, ..
         })) = fact
         {
-            let args = self.calls.whole_args(call).unwrap_or_default();
-            return face.end(call.as_str(), &format!("{} {args}", self.calls.name(call)), ended);
+            let (name, args) = (self.calls.name(call), self.calls.whole_args(call).unwrap_or_default());
+            if !face.has_begun(call.as_str()) {
+                // It was denied, or its arguments were refused.
+                face.begin(call.as_str(), &name, &self.calls.args(call, &self.cuts).unwrap_or_default());
+            }
+            face.end(call.as_str(), &format!("{name} {args}"), ended);
+            return true;
         }
         // The question and its answer stand above.
-        if let Fact::Call(CallFact::Decided(CallDecided { decision: Decision::Approved, .. })) = fact {
+        if let Fact::Call(CallFact::Decided(CallDecided {
+            decision: Decision::Approved | Decision::Allowed,
+            ..
+        })) = fact
+        {
             return true;
         }
         if let Fact::People(PeopleFact::Steered(steered)) = fact {
