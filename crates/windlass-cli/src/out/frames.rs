@@ -6,10 +6,9 @@ use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::termios::tcgetwinsize;
-use windlass_terminal::Span;
-use windlass_terminal::rows::{Cut, Margin, encoded, wrapped};
-use windlass_terminal::{Line, Modifier, Span};
+use windlass_terminal::rows::{Cut, Margin, encoded, fitted, row_width, width, wrapped};
 use windlass_terminal::screen::{Screen, Tail};
+use windlass_terminal::{Line, Modifier, Span};
 
 use super::printer::printer;
 use super::{Style, colours, plain, stderr_is_terminal, stdout_is_terminal};
@@ -24,9 +23,9 @@ static OPEN: AtomicBool = AtomicBool::new(false);
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     screen: Screen,
+    tail: Tail,
     /// A wait that is none of the tail's own.
     waits: Option<(String, usize)>,
-    tail: Tail,
     /// Whether the tail is another one than the terminal shows.
     changed: bool,
     leaves: bool,
@@ -49,6 +48,7 @@ impl Frames {
             self.screen.frame(&finished, self.whole(), columns)
         };
         (frame.into_bytes(), self.leaves)
+    }
 
     fn whole(&self) -> Tail {
         let mut tail = self.tail.clone();
@@ -57,7 +57,6 @@ impl Frames {
             tail.cursor = tail.cursor.map(|(row, column)| (row + 1, column));
         }
         tail
-    }
     }
 }
 
@@ -93,6 +92,7 @@ pub(crate) fn draw(tail: Tail) {
         frames.tail = tail;
     });
 }
+
 /// Shows this wait as the first row of the tail, or takes it back.
 pub(super) fn waiting(line: Option<&str>) {
     let columns = size().0.saturating_sub(1).max(1);
@@ -110,7 +110,6 @@ pub(super) fn waiting(line: Option<&str>) {
     });
 }
 
-
 /// Draws the tail once more: the terminal has another size, or was left to another program.
 pub(crate) fn redraw(anew: bool) {
     printer().frames(|frames| {
@@ -123,13 +122,31 @@ pub(crate) fn redraw(anew: bool) {
     });
 }
 
-/// A line in rows that are cut at words, as everything above a tail is.
+/// A line in rows that are cut at words, as everything above a tail is. A command in backticks stays on a row where it fits on one.
 pub(super) fn wrapped_note(parts: &[(Style, &str)]) -> String {
-    let spans: Vec<Span<'_>> =
-        parts.iter().map(|(style, text)| Span::styled(*text, style.on_row())).collect();
     let columns = size().0.saturating_sub(1).max(1);
+    let text: String = parts.iter().map(|(_, text)| *text).collect();
+    let fits = text.split('`').skip(1).step_by(2).all(|command| width(command) + 2 <= columns);
+    // A space that is not broken at holds a command together until the rows are made.
+    let spans: Vec<Span<'_>> = parts
+        .iter()
+        .map(|(style, text)| Span::styled(if fits { held(text) } else { (*text).to_owned() }, style.on_row()))
+        .collect();
     let rows = wrapped(&spans, columns, &Margin::default(), Cut::Words);
-    rows.iter().map(|row| encoded(row, colours()) + "\n").collect()
+    rows.iter().map(|row| encoded(row, colours()).replace(HELD, " ") + "\n").collect()
+}
+
+/// Stands for a space within a command (Unicode: no-break space).
+const HELD: char = '\u{a0}';
+
+/// The text with the spaces in its commands held.
+fn held(text: &str) -> String {
+    let mut within = false;
+    let mut hold = |char: char| {
+        within ^= char == '`';
+        if char == ' ' && within { HELD } else { char }
+    };
+    text.chars().map(&mut hold).collect()
 }
 
 /// Takes the tail away. The next text begins where it stood.
