@@ -235,8 +235,11 @@ impl Face {
     /// Ctrl-C where nothing runs: what is typed is dropped, and without it a line says how to leave.
     pub(crate) fn interrupted(&self) {
         self.change_now(|state| {
-            if state.editor.text().is_empty() {
+            if state.editor.text().trim().is_empty() {
                 state.hint = Some("/quit or Ctrl-D leaves the conversation".to_owned());
+            } else {
+                state.editor.keep();
+                state.hint = Some("Up brings it back".to_owned());
             }
             state.editor.set("");
         });

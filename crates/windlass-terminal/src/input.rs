@@ -90,6 +90,12 @@ impl Editor {
         self.search = None;
     }
 
+    /// Keeps the text among those that were sent, so that it comes back.
+    pub fn keep(&mut self) {
+        let text = self.text();
+        self.history.push(&text);
+    }
+
     /// What was sent, for the arrow keys.
     pub fn history(&self) -> &History {
         &self.history

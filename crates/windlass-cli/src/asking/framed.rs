@@ -57,6 +57,7 @@ impl Terminal {
                 Typed::Unclear(expected) => face.unclear(&expected),
                 Typed::All => {
                     let whole = self.rendered(put, true);
+                    out::note(format_args!("{}, whole:", put.question.id));
                     whole.body.iter().for_each(|(style, line)| out::say_styled(&[(*style, line)]));
                     if approval {
                         put.choices = choices(self.place.chat);

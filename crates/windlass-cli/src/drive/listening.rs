@@ -115,6 +115,9 @@ impl Listening<'_> {
                 self.terminal.quit();
                 return Ok(!verbs.leave());
             }
+            (Some("/context"), _) if self.face.is_some() => {
+                out::note(self.face.map(Face::context).unwrap_or_default());
+            }
             (Some(_), _) => {
                 out::note(format_args!("{word} does nothing while the agent works (/stop ends its turn)"));
             }

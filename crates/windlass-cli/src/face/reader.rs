@@ -119,6 +119,10 @@ fn pressed(face: &Face, key: KeyEvent) {
             Done::Sent(text) if text.trim().is_empty() => None,
             Done::Sent(text) => Some(Act::Sent(text)),
             Done::End => Some(Act::End),
+            // As in other terminals of agents: Esc ends the turn.
+            Done::Unknown if key.code == KeyCode::Esc && state.works && state.editor.text().is_empty() => {
+                Some(Act::Sent("/stop".to_owned()))
+            }
             Done::Edited | Done::Unknown => None,
         }
     });
