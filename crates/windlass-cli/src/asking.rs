@@ -4,6 +4,7 @@ pub(crate) mod answers;
 mod changes;
 mod editor;
 mod framed;
+mod keys;
 mod page;
 mod roots;
 mod subject;

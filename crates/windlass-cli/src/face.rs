@@ -29,8 +29,8 @@ use crate::out::{self, frames};
 pub(crate) use delegates::Delegates;
 use live::Live;
 use modes::Modes;
-pub(crate) use question::Asked;
 use question::Asking;
+pub(crate) use question::{Asked, Key, Then};
 pub(crate) use status::Status;
 
 /// The least time between two frames that no key asked for.
@@ -140,7 +140,7 @@ impl Face {
             history,
         };
         let face = Self(Arc::new(shared));
-        face.change(|_| {});
+        face.change_now(|_| {});
         reader::start(&face);
         stops::listen(&face);
         Some(face)

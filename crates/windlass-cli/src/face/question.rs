@@ -29,20 +29,40 @@ pub(crate) struct Asked {
     pub(crate) body: Vec<(Weight, String)>,
     /// The answers, as one gives them.
     pub(crate) choices: String,
-    /// Letters that answer at once; the others are typed.
-    pub(crate) keys: &'static str,
-    /// What each of them does, a line each.
-    pub(crate) help: &'static str,
+    /// Keys that answer; without any the answer is typed.
+    pub(crate) keys: &'static [Key],
+}
+
+/// A letter that answers a question.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) letter: char,
+    /// What it does.
+    pub(crate) about: &'static str,
+    pub(crate) then: Then,
+    /// Whether Enter alone does the same.
+    pub(crate) enters: bool,
+}
+
+/// What follows a letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Nothing: the letter is the answer.
+    Answers,
+    /// Words behind this prompt, which may be left out.
+    Words(&'static str),
+    /// Enter, after this line: it does more than the letter tells.
+    Enter(&'static str),
 }
 
 /// What the next key is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Answer,
-    /// A reason is typed.
-    Reason,
-    /// `always` waits for Enter: it is about more than this call.
-    Always,
+    /// Words are typed behind this key, after a prompt.
+    Words(&'static Key, &'static str),
+    /// The key waits for Enter, after a line.
+    Enter(&'static Key, &'static str),
 }
 
 /// A question that stands.
@@ -141,7 +161,7 @@ impl Asking {
 
     /// Whether one letter answers now.
     fn waits_for_letter(&self) -> bool {
-        !self.asked.keys.is_empty() && self.step != Step::Reason
+        !self.asked.keys.is_empty() && !matches!(self.step, Step::Words(..))
     }
 
     pub(super) fn key(&mut self, key: KeyEvent) {
@@ -152,46 +172,57 @@ impl Asking {
         }
         self.unclear = None;
         let plain = key.modifiers.is_empty() || key.modifiers == KeyModifiers::SHIFT;
-        if self.step == Step::Always {
+        if let Step::Enter(chosen, _) = self.step {
             self.step = Step::Answer;
             if key.code == KeyCode::Enter {
-                self.lines.push_back(Some("a".to_owned()));
+                self.lines.push_back(Some(chosen.letter.to_string()));
             }
             return;
         }
         if self.waits_for_letter() {
             match key.code {
-                KeyCode::Char('a') if plain && self.asked.keys.contains('a') => {
-                    self.step = Step::Always;
-                }
                 KeyCode::Char('d') if key.modifiers == KeyModifiers::CONTROL => self.lines.push_back(None),
-                KeyCode::Char('n') if plain => self.step = Step::Reason,
                 KeyCode::Char('?') => self.help = true,
-                KeyCode::Char(letter) if plain && self.asked.keys.contains(letter) => {
-                    self.lines.push_back(Some(letter.to_string()));
-                }
                 KeyCode::Char(letter) if plain => {
-                    self.unclear = Some(format!("`{letter}` is no answer: {}", self.asked.choices));
+                    match self.asked.keys.iter().find(|key| key.letter == letter) {
+                        Some(chosen) => self.choose(chosen),
+                        None => {
+                            self.unclear = Some(format!("`{letter}` is no answer: {}", self.asked.choices));
+                        }
+                    }
                 }
-                KeyCode::Enter => self.unclear = Some(format!("a letter answers: {}", self.asked.choices)),
+                KeyCode::Enter => match self.asked.keys.iter().find(|key| key.enters) {
+                    Some(chosen) => self.choose(chosen),
+                    None => self.unclear = Some(format!("a letter answers: {}", self.asked.choices)),
+                },
                 _ => {}
             }
             return;
         }
-        if self.step == Step::Reason && key.code == KeyCode::Esc {
+        if matches!(self.step, Step::Words(..)) && key.code == KeyCode::Esc {
             self.step = Step::Answer;
             self.editor.set("");
             return;
         }
-        match self.editor.key(key, &Nothing) {
-            Done::Sent(text) if self.step == Step::Reason => {
+        match (self.editor.key(key, &Nothing), self.step) {
+            (Done::Sent(text), Step::Words(chosen, _)) => {
                 // Who types `no` means no reason.
-                let reason = if text.trim() == "o" { "" } else { text.trim() };
-                self.lines.push_back(Some(format!("n {reason}").trim_end().to_owned()));
+                let words = if chosen.letter == 'n' && text.trim() == "o" { "" } else { text.trim() };
+                self.lines.push_back(Some(format!("{} {words}", chosen.letter).trim_end().to_owned()));
+                self.step = Step::Answer;
+                self.editor.set("");
             }
-            Done::Sent(text) => self.lines.push_back(Some(text)),
-            Done::End => self.lines.push_back(None),
-            Done::Edited | Done::Unknown => {}
+            (Done::Sent(text), _) => self.lines.push_back(Some(text)),
+            (Done::End, _) => self.lines.push_back(None),
+            (Done::Edited | Done::Unknown, _) => {}
+        }
+    }
+
+    fn choose(&mut self, key: &'static Key) {
+        match key.then {
+            Then::Answers => self.lines.push_back(Some(key.letter.to_string())),
+            Then::Words(prompt) => self.step = Step::Words(key, prompt),
+            Then::Enter(line) => self.step = Step::Enter(key, line),
         }
     }
 
@@ -230,23 +261,24 @@ impl Asking {
         if self.printed {
             question.push(Line::styled("  … the whole question stands above", dim()));
         }
-        let reason = "Enter sends it, without a reason too; Esc goes back".to_owned();
-        let always = "always: Enter lets this and all later calls of the tool in this session run".to_owned();
         let choices = match self.step {
+            // The answers stand there once they are taken.
+            _ if self.is_new() => "",
             Step::Answer => &self.asked.choices,
-            Step::Reason => &reason,
-            Step::Always => &always,
+            Step::Words(..) => "Enter sends it, with or without words; Esc goes back",
+            Step::Enter(_, line) => line,
         };
-        // The answers stand there once they are taken.
-        let choices = if self.is_new() { "" } else { choices };
         let typed = self.unclear.as_deref().unwrap_or(choices);
         let weight = if self.unclear.is_some() { Style::new().fg(Color::Red) } else { dim() };
         let mut choices = Vec::new();
-        for line in self.help.then_some(self.asked.help).into_iter().flat_map(str::lines).chain([typed]) {
-            let line = Span::styled(line.to_owned(), weight);
-            choices.extend(wrapped(&[line], look.columns, &Margin::default(), Cut::Words));
+        for key in self.asked.keys.iter().filter(|_| self.help) {
+            let margin = Margin { first: vec![], rest: vec![Span::raw("   ")] };
+            let line = Span::styled(format!("{}  {}", key.letter, key.about), dim());
+            choices.extend(wrapped(&[line], look.columns, &margin, Cut::Words));
         }
-        let prompt = if self.step == Step::Reason { "why not? " } else { "> " };
+        let typed = Span::styled(typed.to_owned(), weight);
+        choices.extend(wrapped(&[typed], look.columns, &Margin::default(), Cut::Words));
+        let prompt = if let Step::Words(_, prompt) = self.step { prompt } else { "> " };
         let (editor, cursor) = self.editor.rows(prompt, look.columns, 3);
         let room = most.saturating_sub(question.len() + choices.len() + editor.len());
         rows.extend(question);
