@@ -122,7 +122,7 @@ impl Watch {
             KeyCode::Down | KeyCode::Char('j') => self.chosen = (self.chosen + 1).min(last),
             KeyCode::Enter => {
                 if let Some(run) = self.inbox.get(self.chosen).map(|summary| summary.run) {
-                    let asked = self.answering.ask(run, &self.face, interrupts).await;
+                    let asked = Box::pin(self.answering.ask(run, &self.face, interrupts)).await;
                     if let Err(failure) = asked {
                         if failure.exit.is_left() {
                             return Err(failure);

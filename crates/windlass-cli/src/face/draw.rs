@@ -109,6 +109,9 @@ fn tail(state: &State, look: Look, height: usize) -> Tail {
     }
     // A question is what is waited for.
     let mut moving = if state.asking.is_some() { Vec::new() } else { state.live.rows(now, look) };
+    if let Some(panel) = state.panel.as_ref().filter(|_| state.asking.is_some()) {
+        moving.extend(panel.iter().take(height.saturating_sub(bottom.len() + 1)).cloned());
+    }
     for message in &state.unheard {
         let text = format!("  not heard yet: {}", message.replace('\n', " "));
         moving.push(Line::styled(fitted(&text, look.columns), dim()));

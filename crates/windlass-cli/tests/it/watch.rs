@@ -22,7 +22,10 @@ fn questions_of_all_runs_are_answered_from_the_table() {
     seat.shows("STATUS");
     seat.keys("\r");
     seat.shows("expression: 2 + 3\n[y]es");
+    // The table stands above it.
+    seat.shows("  plain asks: May `calculate` run with {\"expression\":\"4 + 4\"}?");
     seat.keys("y");
+    seat.shows("answer to q1: approve");
     seat.shows("1 question ·");
     seat.shows("answered");
     // The run goes on here, and its end is one of the log.
@@ -48,7 +51,7 @@ fn a_question_that_is_left_stays_and_the_terminal_is_as_before() {
     seat.keys("j\r");
     seat.shows("expression: 4 + 4\n[y]es");
     seat.keys("l");
-    seat.shows("2 questions");
+    seat.shows_that("the question is left", |whole| !whole.contains("[l]ater"));
     seat.keys("\u{4}");
     assert_eq!(seat.ended(), 0);
     assert!(!seat.is_raw());

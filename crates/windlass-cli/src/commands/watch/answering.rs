@@ -76,6 +76,7 @@ impl Answering {
             };
             drop(asked);
             let Some(answer) = answer else { return Ok(()) };
+            let kept = format!("answer to {}: {}", question.id, answer.name());
             match &self.place {
                 Where::Server(server) => {
                     let seen = format!("{}@{}", question.id, question_digest(question));
@@ -86,6 +87,7 @@ impl Answering {
                     self.answer(&log, run, question.id.clone(), answer).await?;
                 }
             }
+            out::note(kept);
         }
         if let Where::Log(log) = &self.place {
             let log = log.clone();
