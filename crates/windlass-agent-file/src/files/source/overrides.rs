@@ -82,7 +82,12 @@ impl FileOverrides {
             });
         }
         if let Some(model) = &self.model {
-            file.models = vec![ModelEntry { use_: model.clone(), ..ModelEntry::default() }];
+            // A bare name is one of the server whose address the file has.
+            let same =
+                file.models.first().filter(|first| first.base_url.is_some() && !Self::is_chosen(model));
+            let entry = same.filter(|_| !model.contains('/')).cloned();
+            let entry = entry.map(|entry| ModelEntry { prices: None, ..entry }).unwrap_or_default();
+            file.models = vec![ModelEntry { use_: model.clone(), ..entry }];
         }
         if let Some(url) = &self.base_url {
             for entry in file.models.iter_mut().filter(|entry| !Self::is_chosen(&entry.use_)) {
