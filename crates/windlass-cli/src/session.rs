@@ -23,6 +23,8 @@ use crate::view::View;
 
 /// The most runs that are looked at to find a session's name.
 const MOST_RUNS: usize = 2_000;
+/// Characters of a name from which on another one may be a slip: of short names most are alike.
+const SURE: usize = 4;
 /// Maximum number of characters of a message in a recap.
 const RECAP_CHARS: usize = 160;
 
@@ -35,6 +37,12 @@ pub(crate) struct SessionArgs {
     /// Let this agent go on with a conversation that another agent led
     #[arg(long, requires = "session")]
     hand_over: bool,
+}
+
+/// Whether two names differ in their numbers alone: each is meant.
+fn is_numbered_alike(one: &str, other: &str) -> bool {
+    let stem = |name: &str| name.trim_end_matches(|char: char| char.is_ascii_digit()).to_owned();
+    stem(one) == stem(other)
 }
 
 /// Whether it is the id of a conversation that nobody named.
@@ -92,7 +100,9 @@ impl SessionArgs {
             return Ok(());
         }
         let Some(last) = log.head(&Owner::default(), &SessionId::from(session)).await? else {
-            let near = near(log, session).await?.map(|near| format!("; did you mean `{near}`?"));
+            let near = if session.chars().count() < SURE { None } else { near(log, session).await? };
+            let near = near.filter(|near| !is_numbered_alike(near, session));
+            let near = near.map(|near| format!("; did you mean `{near}`?"));
             view.remark(&format!("session `{}` is new{}", name(session), near.unwrap_or_default()));
             return Ok(());
         };
@@ -149,9 +159,13 @@ fn recap(session: &str, last: &RunSummary, state: &State, view: &mut View) {
         time(last.updated_at),
         json::listed_state(last)
     ));
-    for who in ["you", "agent"] {
-        if let Some((_, text)) = messages.iter().rev().find(|(by, _)| *by == who) {
-            view.remark(&format!("  {who}: {}", cut(text, RECAP_CHARS)));
-        }
+    if out::frames::is_drawn() {
+        // The conversation shows its last turn as it was.
+        return;
+    }
+    let asked = messages.iter().rposition(|(who, _)| *who == "you").unwrap_or_default();
+    let answer = messages.iter().skip(asked + 1).next_back();
+    for (who, text) in messages.get(asked).into_iter().chain(answer) {
+        view.remark(&format!("  {who}: {}", cut(text, RECAP_CHARS)));
     }
 }

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use windlass_core::model::Usage;
-use windlass_core::{Owner, RunId, SessionId};
+use windlass_core::{Message, Owner, RunId, SessionId, State};
 use windlass_models::cassette::Cassette;
+use windlass_read::load;
 use windlass_read::words::name;
 use windlass_runtime::{Agent, Run};
 use windlass_store::{SqliteLog, Store};
@@ -21,16 +22,17 @@ use crate::asking::{Place, Roots, Terminal};
 use crate::assistant;
 use crate::cassettes::{CassetteArgs, played};
 use crate::commands::run::new_session;
-use crate::drive::{Words, names_command};
+use crate::drive::{Words, message, names_command};
 use crate::face::{Face, Taken};
 use crate::failure::{Exit, Failure};
 use crate::home::{self, LogArgs, quoted};
 use crate::interrupts::Interrupts;
 use crate::out::{self, Style};
 use crate::overrides::Overrides;
-use crate::remote::{Commands, Server, Talk, not_on_a_server};
+use crate::remote::{Server, Talk, not_on_a_server};
 use crate::session::SessionArgs;
 use crate::view::{View, ViewArgs};
+pub(crate) use commands::commands_of_a_run;
 use prompt::{Line, Prompt};
 
 const HELP: &str = "\
@@ -45,10 +47,6 @@ Examples:
   windlass chat agent.yaml --session trip
   windlass chat agent.yaml --record trip.cassette
   printf '%s\\n' 'What is 2 + 5?' 'And times 3?' | windlass chat agent.yaml --quiet";
-
-/// The commands, for who listens while the agent works.
-pub(crate) const MEANWHILE: Commands =
-    (|word| commands::found(word).map(|command| command.name), || commands::tell(&commands::help()));
 
 /// The arguments of `windlass chat`.
 #[derive(Debug, Args)]
@@ -103,6 +101,12 @@ struct Chat {
     terminal: Option<Arc<Terminal>>,
     face: Option<Face>,
     interrupts: Interrupts,
+    so_far: SoFar,
+}
+
+/// Where a conversation stands.
+#[derive(Default)]
+struct SoFar {
     total: Total,
     /// The session's last turn.
     head: Option<Turn>,
@@ -167,13 +171,7 @@ async fn here(args: ChatArgs, face: Option<&Face>) -> Result<Exit, Failure> {
         terminal,
         face: face.cloned(),
         interrupts,
-        total: Total::default(),
-        head: None,
-        last: None,
-        answer: None,
-        base: None,
-        attached: Vec::new(),
-        is_sent: false,
+        so_far: SoFar::default(),
     };
     played(cassette.as_ref(), Box::pin(chat.converse(named)).await)
 }
@@ -197,7 +195,7 @@ async fn on_a_server(server: Server, args: ChatArgs, face: Option<&Face>) -> Res
         agent.display().to_string(),
         session.clone(),
         args.view,
-        (face.cloned(), MEANWHILE),
+        (face.cloned(), commands::while_it_works(Vec::new())),
     );
     let (words, terminal) = (talk.words().clone(), talk.terminal().cloned());
     let chat = Chat {
@@ -209,13 +207,7 @@ async fn on_a_server(server: Server, args: ChatArgs, face: Option<&Face>) -> Res
         terminal,
         face: face.cloned(),
         interrupts,
-        total: Total::default(),
-        head: None,
-        last: None,
-        answer: None,
-        base: None,
-        attached: Vec::new(),
-        is_sent: false,
+        so_far: SoFar::default(),
     };
     Box::pin(chat.converse(named)).await
 }
@@ -251,9 +243,19 @@ impl Chat {
             && let Some(head) = store.head(&Owner::default(), &self.session).await?
         {
             let version = store.summary(head).await?.version;
-            self.head = Some(Turn { run: head, version });
+            self.so_far.head = Some(Turn { run: head, version });
+            if let Some(face) = &self.face {
+                recall(face, &load(&*store, head).await?);
+            }
         }
         Box::pin(self.unfinished()).await
+    }
+
+    /// What commands tell while the agent works.
+    fn tells(&self) -> Vec<(&'static str, String)> {
+        let answer = self.so_far.answer.clone().unwrap_or_else(|| verbs::NO_ANSWER.to_owned());
+        let (cost, tools, model) = (self.costs(), self.listed_tools(), self.models());
+        vec![("/cost", cost), ("/tools", tools), ("/model", model), ("/raw", answer)]
     }
 
     /// The log that the runs are in.
@@ -333,7 +335,7 @@ impl Chat {
         while let Some(text) = self.queued() {
             out::say(format_args!("not sent: {text}"));
         }
-        if self.total.turns > 0 && !self.view.quiet {
+        if self.so_far.total.turns > 0 && !self.view.quiet {
             let session = quoted(self.session.as_str());
             out::say(format_args!("`{} --session {session}` continues this conversation", self.words.chat()));
         }
@@ -351,7 +353,7 @@ impl Chat {
             }
             return Box::pin(self.command(word, rest.trim())).await;
         }
-        Box::pin(self.turn(text)).await?;
+        Box::pin(self.turn(message(text))).await?;
         Ok(true)
     }
 
@@ -362,5 +364,23 @@ impl Chat {
             face.status(|status| status.queued = status.queued.saturating_sub(1));
         }
         Some(next)
+    }
+}
+
+/// Shows the last message of a session, and its answer.
+fn recall(face: &Face, state: &State) {
+    let is_asked = |message: &Arc<Message>| matches!(&**message, Message::User { .. });
+    let Some((asked, _)) = state.history().iter().enumerate().filter(|(_, one)| is_asked(one)).last() else {
+        return;
+    };
+    for message in state.history().iter().skip(asked) {
+        match &**message {
+            Message::User { content, .. } => face.echo(&content.text()),
+            Message::Assistant(reply) => {
+                face.text(&reply.text_without_calls().unwrap_or_default());
+                face.end_text();
+            }
+            Message::System { .. } | Message::TaskDelegation { .. } | Message::Tool(_) => {}
+        }
     }
 }

@@ -22,7 +22,7 @@ use crate::agents;
 use crate::asking::{Place, Roots, Terminal};
 use crate::attachments::AttachArgs;
 use crate::cassettes::{CassetteArgs, played};
-use crate::commands::chat::MEANWHILE;
+use crate::commands::chat::commands_of_a_run;
 use crate::drive::{Listening, Words, drive, drive_and_listen, verdict};
 use crate::face::{Delegates, Taken};
 use crate::failure::{Exit, Failure};
@@ -235,8 +235,8 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
         (Some(face), Some(terminal)) => {
             let model = assembly.agent.models().first().map(|model| model.name.to_string());
             face.status(|status| status.model = model.unwrap_or_default());
-            let (command, help) = MEANWHILE;
-            let listening = Listening { terminal, face: Some(face), queues: false, command, help };
+            let commands = &commands_of_a_run();
+            let listening = Listening { terminal, face: Some(face), queues: false, commands };
             let driven = drive_and_listen(live, &mut view, &mut interrupts, &words, listening);
             let driven = Box::pin(driven).await;
             face.rest();

@@ -21,16 +21,28 @@ use windlass_read::words::cut;
 const SHORT: usize = 40;
 
 /// Who listens to what is typed.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Listening<'l> {
     pub(crate) terminal: &'l Terminal,
     pub(crate) face: Option<&'l Face>,
     /// Whether messages wait for the end of the turn; otherwise they steer it.
     pub(crate) queues: bool,
-    /// The name of a command of the conversation, if a word is one.
-    pub(crate) command: fn(&str) -> Option<&'static str>,
-    /// Lists the commands.
-    pub(crate) help: fn(),
+    pub(crate) commands: &'l Commands,
+}
+
+/// The commands of a conversation while the agent works.
+#[derive(Clone, Debug)]
+pub(crate) struct Commands {
+    /// The name of a command, if a word is one.
+    pub(crate) named: fn(&str) -> Option<&'static str>,
+    /// Commands that only tell something, with what they tell.
+    pub(crate) tell: Vec<(&'static str, String)>,
+}
+
+impl Commands {
+    fn text(&self, command: &str) -> Option<&str> {
+        self.tell.iter().find(|(name, _)| *name == command).map(|(_, text)| text.as_str())
+    }
 }
 
 /// As [`drive`]; what is typed meanwhile steers the run, or waits for its end.
@@ -52,7 +64,12 @@ pub(crate) async fn drive_and_listen(
 
 /// Whether a word is meant as a command of the conversation: a path is none.
 pub(crate) fn names_command(word: &str) -> bool {
-    word.starts_with('/') && !word.trim_start_matches('/').contains('/')
+    word.strip_prefix('/').is_some_and(|rest| !rest.contains('/'))
+}
+
+/// A text as it is meant: two slashes begin a message that begins with one.
+pub(crate) fn message(text: &str) -> &str {
+    text.strip_prefix('/').filter(|rest| rest.starts_with('/')).unwrap_or(text)
 }
 
 /// What can be said to a run that goes on.
@@ -102,14 +119,13 @@ impl Listening<'_> {
     async fn heard(self, verbs: &dyn Verbs, text: &str) -> Result<bool, Failure> {
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let rest = rest.trim();
-        match ((self.command)(word), rest) {
+        match ((self.commands.named)(word), rest) {
             (_, _) if text.is_empty() => {}
             (Some("/steer" | "/queue"), "") => {}
             (Some("/steer"), rest) => self.steer(verbs, rest).await?,
             (Some("/queue"), rest) => self.queue(rest),
             (Some("/pause"), "") => verbs.pause(None).await?,
             (Some("/pause"), reason) => verbs.pause(Some(reason)).await?,
-            (Some("/help"), _) => (self.help)(),
             (Some("/stop"), _) => verbs.stop().await?,
             (Some("/quit"), _) => {
                 self.terminal.quit();
@@ -118,6 +134,9 @@ impl Listening<'_> {
             (Some("/context"), _) if self.face.is_some() => {
                 out::note(self.face.map(Face::context).unwrap_or_default());
             }
+            (Some(name), "") if self.commands.text(name).is_some() => {
+                self.commands.text(name).into_iter().flat_map(str::lines).for_each(out::note);
+            }
             (Some(_), _) => {
                 out::note(format_args!("{word} does nothing while the agent works (/stop ends its turn)"));
             }
@@ -125,7 +144,7 @@ impl Listening<'_> {
                 out::note(format_args!("unknown command {} (/help lists the commands)", cut(word, SHORT)));
             }
             (None, _) if self.queues => self.queue(text),
-            (None, _) => self.steer(verbs, text).await?,
+            (None, _) => self.steer(verbs, message(text)).await?,
         }
         Ok(true)
     }

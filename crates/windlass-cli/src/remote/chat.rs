@@ -13,7 +13,7 @@ use super::Server;
 use super::following::{Foreground, left};
 use super::run::started;
 use crate::asking::{Place, Roots, Terminal};
-use crate::drive::{Listening, Verbs, Words};
+use crate::drive::{Commands, Listening, Verbs, Words};
 use crate::face::Face;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
@@ -31,9 +31,6 @@ pub(crate) struct Talk {
     face: Option<Face>,
     commands: Commands,
 }
-
-/// The commands of the conversation: the name of one, if a word is one, and their list.
-pub(crate) type Commands = (fn(&str) -> Option<&'static str>, fn());
 
 impl Talk {
     /// A conversation of that name. Questions are put to the person at the terminal, if there is one.
@@ -134,10 +131,10 @@ impl Talk {
         let ended = match terminal {
             Some(terminal) => {
                 terminal.come_back();
-                let (command, help) = self.commands;
+                let commands = &self.commands;
                 let face = self.face.as_ref();
                 // What becomes of a message is the server's to say.
-                let listening = Listening { terminal: &terminal, face, queues: false, command, help };
+                let listening = Listening { terminal: &terminal, face, queues: false, commands };
                 let there = There { server: &self.server, run };
                 tokio::select! {
                     done = driving => done?,

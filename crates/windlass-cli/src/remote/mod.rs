@@ -13,7 +13,7 @@ use windlass_store::{SqliteLog, Store};
 use crate::failure::{Exit, Failure};
 use crate::home::{self, LogArgs};
 
-pub(crate) use chat::{Commands, Talk};
+pub(crate) use chat::Talk;
 pub(crate) use following::watch;
 pub(crate) use requests::{Answering, Resuming, answer, cancel, fork, pause, resume, send_answer, steer};
 pub(crate) use run::{Task, run};

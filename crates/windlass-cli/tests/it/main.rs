@@ -76,6 +76,7 @@ mod tool_server;
 mod tools;
 mod unread;
 mod upkeep;
+mod verbs;
 mod waiting;
 mod watch;
 mod wires;

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use windlass_core::text::nearest;
 use windlass_terminal::input::{Completer, Offer};
 
-use crate::out;
+use crate::drive::Commands;
+use crate::out::{self, frames};
 
 /// Files that are offered at most.
 const FILES: usize = 200;
@@ -16,6 +17,13 @@ pub(super) struct Command {
     pub(super) name: &'static str,
     args: &'static str,
     about: &'static str,
+}
+
+impl Command {
+    /// Its name, with its arguments.
+    fn words(&self) -> String {
+        format!("{} {}", self.name, self.args).trim_end().to_owned()
+    }
 }
 
 const fn command(name: &'static str, args: &'static str, about: &'static str) -> Command {
@@ -66,26 +74,63 @@ pub(super) fn found(word: &str) -> Option<&'static Command> {
 pub(super) fn unknown(word: &str) -> String {
     let near = nearest(word, COMMANDS.iter().map(|command| command.name));
     let near = near.first().map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-    format!("unknown command {word}{near} (/help lists the commands)")
+    format!("unknown command {word}{near} (/help lists the commands; // begins a message with a slash)")
 }
 
 /// The commands, a line each.
 pub(super) fn help() -> String {
-    let words = |command: &Command| format!("{} {}", command.name, command.args);
-    let wide = COMMANDS.iter().map(|command| words(command).len()).max().unwrap_or(0);
-    let lines = COMMANDS.iter().map(|command| format!("{:wide$}  {}", words(command), command.about));
+    let all: Vec<_> = COMMANDS.iter().map(|command| (command.words(), command.about)).collect();
+    columns(&all)
+}
+
+/// The keys of the face, a line each.
+pub(super) fn keys() -> String {
+    let all: Vec<_> = KEYS.iter().map(|(keys, about)| ((*keys).to_owned(), *about)).collect();
+    columns(&all)
+}
+
+/// The commands while the agent works: those that only tell something tell that.
+pub(super) fn while_it_works(mut tell: Vec<(&'static str, String)>) -> Commands {
+    tell.push(("/help", help()));
+    Commands { named: |word| found(word).map(|command| command.name), tell }
+}
+
+/// The commands of a run that is no conversation.
+pub(crate) fn commands_of_a_run() -> Commands {
+    const OWN: [&str; 6] = ["/help", "/steer", "/pause", "/stop", "/context", "/quit"];
+    let own = COMMANDS.iter().filter(|command| OWN.contains(&command.name));
+    let help: Vec<_> = own.map(|command| (command.words(), command.about)).collect();
+    let named = |word: &str| found(word).map(|command| command.name).filter(|name| OWN.contains(name));
+    Commands { named, tell: vec![("/help", columns(&help))] }
+}
+
+/// Two columns; in a narrow terminal one, with the second part below the first.
+fn columns(all: &[(String, &str)]) -> String {
+    let first = all.iter().map(|(words, _)| words.len()).max().unwrap_or(0);
+    let whole = all.iter().map(|(_, about)| first + 2 + about.len()).max().unwrap_or(0);
+    let narrow = frames::is_drawn() && frames::size().0 <= whole.min(FULL);
+    let lines = all.iter().map(|(words, about)| {
+        if narrow { format!("{words}\n  {about}") } else { format!("{words:first$}  {about}") }
+    });
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// Columns in which two columns of help are read well.
+const FULL: usize = 70;
+
 /// The keys of the face.
-pub(super) const KEYS: &str = "\
-Enter                send; \\ Enter, Alt-Enter or Ctrl-J begins another line
-Up, Down, Ctrl-R     messages that were sent before, and a search among them
-Tab                  complete a command, or a file behind @
-@FILE                send that file with the message
-Ctrl-O               show the calls since the last time whole: arguments and results
-Ctrl-C               end the agent's turn; at a question: leave it for later
-Ctrl-L               clear the screen";
+const KEYS: &[(&str, &str)] = &[
+    ("Enter", "send; \\ Enter, Alt-Enter or Ctrl-J begins another line"),
+    ("Up, Down, Ctrl-R", "messages that were sent before, and a search among them"),
+    ("Tab", "complete a command, or a file behind @"),
+    ("@FILE", "send that file with the message; @\"A FILE\" where its name has blanks"),
+    ("//TEXT", "a message that begins with a slash"),
+    ("Ctrl-A, E, W, U, K, Y", "move and cut as in a shell; Ctrl-_ takes a change back"),
+    ("Ctrl-O", "show the calls since the last time whole: arguments and results"),
+    ("Esc, Ctrl-C", "end the agent's turn; at a question Ctrl-C leaves it for later"),
+    ("Ctrl-D", "leave, where nothing is typed"),
+    ("Ctrl-L, Ctrl-Z", "clear the screen; go to the shell, and come back by `fg`"),
+];
 
 /// The words that can be typed in a conversation.
 #[derive(Debug)]
@@ -98,8 +143,15 @@ impl Completer for Words {
         if let Some(begin) = before.rfind('@').filter(|at| {
             before.get(..*at).is_some_and(|ahead| ahead.is_empty() || ahead.ends_with(char::is_whitespace))
         }) {
-            let typed = before.get(begin + 1..).filter(|typed| !typed.contains(char::is_whitespace))?;
-            return Some((begin + 1, files(typed)));
+            let typed = before.get(begin + 1..)?;
+            let (typed, quoted) = typed.strip_prefix('"').map_or((typed, false), |typed| (typed, true));
+            if quoted && typed.contains('"') || !quoted && typed.contains(char::is_whitespace) {
+                return None;
+            }
+            return Some((
+                begin + 1,
+                files(typed).into_iter().map(|offer| between_quotes(offer, quoted)).collect(),
+            ));
         }
         let (word, rest) = match before.split_once(' ') {
             None if before.starts_with('/') => return Some((0, commands(before))),
@@ -116,6 +168,15 @@ impl Completer for Words {
             _ => None,
         }
     }
+}
+
+/// A path with blanks stands between quotes. Those of a folder are open: more of the path follows.
+fn between_quotes(offer: Offer, quoted: bool) -> Offer {
+    if !quoted && !offer.text.contains(char::is_whitespace) {
+        return offer;
+    }
+    let end = if offer.text.ends_with('/') { "" } else { "\"" };
+    Offer { text: format!("\"{}{end}", offer.text), ..offer }
 }
 
 fn commands(typed: &str) -> Vec<Offer> {
@@ -167,18 +228,40 @@ pub(super) fn named_files(text: &str) -> Vec<PathBuf> {
     {
         return vec![path];
     }
-    let words = text.split_whitespace().filter_map(|word| word.strip_prefix('@'));
     let trimmed = |word: &str| {
         exists(word).or_else(|| exists(word.trim_end_matches([',', '.', ';', ':', '?', '!', ')'])))
     };
-    words.filter_map(trimmed).collect()
+    mentions(text).into_iter().filter_map(trimmed).collect()
+}
+
+/// The names behind `@` that stand at the beginning of a word, between quotes or up to a blank.
+fn mentions(text: &str) -> Vec<&str> {
+    let begins = text.match_indices('@').filter(|(at, _)| {
+        text.get(..*at).is_some_and(|ahead| ahead.is_empty() || ahead.ends_with(char::is_whitespace))
+    });
+    let name = |rest: &'_ str| -> Option<(usize, usize)> {
+        match rest.strip_prefix('"') {
+            Some(quoted) => Some((1, 1 + quoted.find('"')?)),
+            None => Some((0, rest.find(char::is_whitespace).unwrap_or(rest.len()))),
+        }
+    };
+    let found = begins.filter_map(|(at, _)| {
+        let rest = text.get(at + 1..)?;
+        let (from, to) = name(rest)?;
+        rest.get(from..to)
+    });
+    found.collect()
 }
 
 /// The files that a message seems to name, and that are not there.
 pub(super) fn missing_files(text: &str) -> Vec<String> {
-    let words = text.split_whitespace().filter(|word| word.starts_with('@') && word.contains(['.', '/']));
-    let found = |word: &&str| named_files(word).is_empty();
-    words.filter(found).map(|word| word.trim_start_matches('@').to_owned()).collect()
+    let there = named_files(text);
+    let is_there = |name: &str| {
+        let path = expanded(name.trim_end_matches([',', '.', ';', ':', '?', '!', ')']));
+        there.contains(&path) || there.contains(&expanded(name))
+    };
+    let named = mentions(text).into_iter().filter(|name| name.contains(['.', '/']) && !is_there(name));
+    named.map(str::to_owned).collect()
 }
 
 /// Says it above what is drawn.
@@ -219,5 +302,14 @@ mod tests {
         assert_eq!(named, [folder.path().join("notes.md")]);
         assert_eq!(named_files(&format!("{base}/notes.md")), [folder.path().join("notes.md")]);
         assert!(named_files("ann@example.org and @nobody").is_empty());
+        let blank = folder.path().join("my notes.md");
+        std::fs::write(&blank, "x").unwrap();
+        assert_eq!(named_files(&format!("see @\"{base}/my notes.md\" now")), [blank]);
+        assert_eq!(missing_files(&format!("@{base}/notes.md. and @no/file")), ["no/file"]);
+        let words = Words { sessions: Vec::new() };
+        let text = format!("see @{base}/my");
+        let (from, offers) = words.offers(&text).unwrap();
+        assert_eq!((from, offers[0].text.clone()), (5, format!("\"{base}/my notes.md\"")));
+        assert_eq!(words.offers(&format!("see @\"{base}/my n")).unwrap().1.len(), 1);
     }
 }

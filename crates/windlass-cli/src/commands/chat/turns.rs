@@ -9,7 +9,7 @@ use windlass_core::{Owner, RunId, RunState};
 use windlass_read::load;
 use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions, People, Prepared, Run};
 
-use super::{Chat, MEANWHILE, Speaker, Turn, commands};
+use super::{Chat, Speaker, Turn, commands};
 use crate::agents::{self, Again, changed};
 use crate::attachments::AttachArgs;
 use crate::drive::{Listening, drive, drive_and_listen, verdict};
@@ -32,7 +32,7 @@ impl Chat {
 
     /// The message and the files that go with it.
     fn message(&mut self, text: &str) -> Result<Input, Failure> {
-        let mut files = self.attached.clone();
+        let mut files = self.so_far.attached.clone();
         // What another program pipes in names no files.
         if self.terminal.is_some() {
             files.extend(commands::named_files(text));
@@ -47,21 +47,21 @@ impl Chat {
 
     /// The files are on their way.
     fn sent(&mut self) {
-        self.is_sent = true;
-        self.attached.clear();
+        self.so_far.is_sent = true;
+        self.so_far.attached.clear();
         if let Some(face) = &self.face {
             face.status(|status| status.attached = 0);
         }
     }
 
     pub(super) async fn turn(&mut self, text: &str) -> Result<(), Failure> {
-        self.is_sent = false;
+        self.so_far.is_sent = false;
         let done = match self.message(text) {
             Ok(input) => Box::pin(self.send(input)).await,
             Err(failure) => Err(failure),
         };
         // A message that nobody took is there to be sent again.
-        if let (Err(_), false, Some(face)) = (&done, self.is_sent, &self.face) {
+        if let (Err(_), false, Some(face)) = (&done, self.so_far.is_sent, &self.face) {
             face.put(text);
         }
         done
@@ -81,10 +81,10 @@ impl Chat {
             }
         };
         let messages = input.messages();
-        if let Some(base) = self.base {
+        if let Some(base) = self.so_far.base {
             let how = ForkOptions { at: base.version, changed: true, say: Some(messages) };
             let fork = agent.fork(base.run, how, self.options()).await?;
-            self.base = None;
+            self.so_far.base = None;
             self.sent();
             return Box::pin(self.drive(&agent, fork.prepared, None)).await;
         }
@@ -120,13 +120,10 @@ impl Chat {
         let run = match self.terminal.clone() {
             Some(terminal) => {
                 terminal.come_back();
-                let listening = Listening {
-                    terminal: &terminal,
-                    face: self.face.as_ref(),
-                    queues: agent.policy().past.while_running == WhileRunning::Queue,
-                    command: MEANWHILE.0,
-                    help: MEANWHILE.1,
-                };
+                let commands = &commands::while_it_works(self.tells());
+                let queues = agent.policy().past.while_running == WhileRunning::Queue;
+                let face = self.face.as_ref();
+                let listening = Listening { terminal: &terminal, face, queues, commands };
                 let driven = drive_and_listen(live, &mut view, &mut self.interrupts, &self.words, listening);
                 let driven = Box::pin(driven).await;
                 if let Some(face) = &self.face {
@@ -154,20 +151,20 @@ impl Chat {
 
     /// A turn has ended, or waits.
     async fn ended(&mut self, run: &Run, mut view: View) -> Result<(), Failure> {
-        self.total.turns += 1;
-        self.total.usage.add(run.usage());
-        self.total.cost_usd += run.cost_usd().unwrap_or_default();
-        self.total.unpriced |= run.cost_usd().is_none();
+        self.so_far.total.turns += 1;
+        self.so_far.total.usage.add(run.usage());
+        self.so_far.total.cost_usd += run.cost_usd().unwrap_or_default();
+        self.so_far.total.unpriced |= run.cost_usd().is_none();
         let verdict = verdict(run, &self.words);
         let log = self.store();
-        self.last = Some(run.clone());
+        self.so_far.last = Some(run.clone());
         let output = run.output().map(|output| format!("{output:#}"));
         let answer = output.or_else(|| run.text().map(str::to_owned)).filter(|text| !text.is_empty());
         if run.state().ended().is_some() && answer.is_some() {
-            self.answer = answer;
+            self.so_far.answer = answer;
         }
-        self.head = Some(Turn { run: run.id(), version: run.state().version() });
-        let cost = self.total.cost_usd;
+        self.so_far.head = Some(Turn { run: run.id(), version: run.state().version() });
+        let cost = self.so_far.total.cost_usd;
         if let Some(face) = &self.face {
             face.rest();
             face.status(|status| status.cost_usd = cost);

@@ -10,7 +10,7 @@ use windlass_read::reports::sessions;
 use windlass_read::words::{count, cut, name, time, usage};
 use windlass_read::{RunPages, load, numbered};
 
-use super::commands::{self, KEYS, Words, expanded, tell};
+use super::commands::{self, Words, expanded, tell};
 use super::{Chat, Speaker, Total, Turn};
 use crate::agents;
 use crate::attachments::AttachArgs;
@@ -26,6 +26,8 @@ const SESSIONS: usize = 20;
 const CLIPBOARD: usize = 74_994;
 /// Characters of a message in a line.
 const SHORT: usize = 60;
+/// What is told of an answer that has not come.
+pub(super) const NO_ANSWER: &str = "there is no answer yet";
 
 impl Chat {
     /// Carries out a command. `false`: the conversation is over.
@@ -42,13 +44,16 @@ impl Chat {
             "/help" => self.help(),
             "/cost" => tell(&self.costs()),
             "/context" => tell(&self.context()),
-            "/tools" => self.tools(),
+            "/tools" => tell(&self.listed_tools()),
             "/model" => Box::pin(self.model(rest)).await?,
             "/attach" => self.attach(rest)?,
             "/raw" => self.raw(),
             "/copy" => self.copy(),
             "/save" => self.save(rest).await?,
-            "/new" => self.begin(rest),
+            "/new" => {
+                self.is_free(rest).await?;
+                self.begin(rest);
+            }
             "/sessions" => Box::pin(self.sessions(rest)).await?,
             "/fork" => self.fork(rest).await?,
             "/undo" => drop(self.undo().await?),
@@ -93,14 +98,14 @@ impl Chat {
     fn help(&self) {
         tell(&commands::help());
         if self.face.is_some() {
-            tell("");
-            tell(KEYS);
+            out::note("");
+            tell(&commands::keys());
         }
     }
 
     /// Tokens and cost so far.
     pub(super) fn costs(&self) -> String {
-        let Total { turns, usage: tokens, cost_usd, unpriced } = &self.total;
+        let Total { turns, usage: tokens, cost_usd, unpriced } = &self.so_far.total;
         let rest = match (unpriced, *cost_usd > 0.0) {
             (false, _) => "",
             (true, true) => " and turns whose price is unknown",
@@ -111,7 +116,7 @@ impl Chat {
 
     /// How much of the context is used.
     pub(super) fn context(&self) -> String {
-        match (&self.last, &self.face) {
+        match (&self.so_far.last, &self.face) {
             (None, _) => "nothing was sent yet".to_owned(),
             (Some(_), Some(face)) => face.context(),
             (Some(run), None) => {
@@ -121,33 +126,39 @@ impl Chat {
         }
     }
 
-    fn tools(&self) {
+    /// The tools, a line each.
+    pub(super) fn listed_tools(&self) -> String {
         let Speaker::Here(agent) = &self.speaker else {
-            out::note("the tools are the server's: `windlass agents` there lists them");
-            return;
+            return "the tools are the server's: `windlass agents` there lists them".to_owned();
         };
         let tools = agent.tools();
         if tools.is_empty() {
-            out::note("the agent has no tools");
+            return "the agent has no tools".to_owned();
         }
-        for tool in tools.iter() {
+        let lines = tools.iter().map(|tool| {
             let about = tool.description.lines().next().unwrap_or_default();
-            out::note(format_args!("{}  {}", name(&tool.name), cut(about, SHORT * 2)));
+            format!("{}  {}", name(&tool.name), cut(about, SHORT * 2))
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The models, in a line.
+    pub(super) fn models(&self) -> String {
+        match &self.speaker {
+            Speaker::Here(agent) => {
+                let models: Vec<_> = agent.models().iter().map(|model| name(&model.name)).collect();
+                format!("{} (/model NAME goes on with another one)", models.join(", then "))
+            }
+            Speaker::There(_) => "the model is the server's".to_owned(),
         }
     }
 
     /// Names the model, or goes on with another one.
     async fn model(&mut self, wanted: &str) -> Result<(), Failure> {
-        let Speaker::Here(agent) = &self.speaker else {
-            out::note("the model is the server's");
+        let Some(local) = self.local.as_mut().filter(|_| !wanted.is_empty()) else {
+            out::note(self.models());
             return Ok(());
         };
-        if wanted.is_empty() {
-            let models: Vec<_> = agent.models().iter().map(|model| name(&model.name)).collect();
-            out::note(format_args!("{} (/model NAME goes on with another one)", models.join(", then ")));
-            return Ok(());
-        }
-        let Some(local) = &mut self.local else { return Ok(()) };
         let overrides =
             crate::overrides::Overrides { model: Some(wanted.to_owned()), ..local.overrides.clone() };
         let file = agents::read(&local.path, &overrides)?;
@@ -162,7 +173,7 @@ impl Chat {
 
     fn attach(&mut self, path: &str) -> Result<(), Failure> {
         if path.is_empty() {
-            match self.attached.as_slice() {
+            match self.so_far.attached.as_slice() {
                 [] => out::note("no file is attached; /attach FILE sends one with the next message"),
                 files => files.iter().for_each(|file| out::note(file.display())),
             }
@@ -175,8 +186,8 @@ impl Chat {
         let file = expanded(path.trim_matches(['\'', '"']));
         // One that cannot be sent is said now.
         AttachArgs::of(vec![file.clone()]).read()?;
-        self.attached.push(file);
-        let files = self.attached.len();
+        self.so_far.attached.push(file);
+        let files = self.so_far.attached.len();
         match &self.face {
             Some(face) => face.status(|status| status.attached = files),
             None => out::note("it goes with the next message"),
@@ -185,15 +196,15 @@ impl Chat {
     }
 
     fn raw(&self) {
-        match self.answer.as_deref() {
+        match self.so_far.answer.as_deref() {
             Some(text) => tell(text),
-            None => out::note("there is no answer yet"),
+            None => out::note(NO_ANSWER),
         }
     }
 
     fn copy(&self) {
-        match self.answer.as_deref() {
-            None => out::note("there is no answer yet"),
+        match self.so_far.answer.as_deref() {
+            None => out::note(NO_ANSWER),
             Some(_) if self.face.is_none() => {
                 out::note("only a terminal has a clipboard; /save FILE writes a file");
             }
@@ -213,7 +224,7 @@ impl Chat {
             out::note("/save FILE names the file");
             return Ok(());
         }
-        let Some(run) = &self.last else {
+        let Some(run) = &self.so_far.last else {
             out::note("nothing was said yet");
             return Ok(());
         };
@@ -253,12 +264,23 @@ impl Chat {
         Ok(())
     }
 
+    /// Refuses the name of a session that is there: another one is to begin.
+    async fn is_free(&self, wanted: &str) -> Result<(), Failure> {
+        let taken = !wanted.is_empty()
+            && self.store().head(&Owner::default(), &SessionId::from(wanted)).await?.is_some();
+        if !taken {
+            return Ok(());
+        }
+        let failure = Failure::new(Exit::Usage, format!("session `{}` has begun already", name(wanted)));
+        Err(failure.hint(format!("/sessions {wanted} goes on with it")))
+    }
+
     /// Begins another session.
     fn begin(&mut self, wanted: &str) {
         let session = if wanted.is_empty() { new_session() } else { SessionId::from(wanted) };
         self.change_session(session);
-        self.head = None;
-        self.last = None;
+        self.so_far.head = None;
+        self.so_far.last = None;
     }
 
     /// A name that follows the session's, for another way from an earlier place.
@@ -288,7 +310,7 @@ impl Chat {
             out::note(format_args!("now in session `{new}`; `{old}` stays as it was"));
         }
         self.session = session;
-        self.base = None;
+        self.so_far.base = None;
         if let Some(face) = &self.face {
             face.status(|status| status.context = 0);
         }
@@ -343,13 +365,14 @@ impl Chat {
     /// Goes on in another session from here.
     async fn fork(&mut self, wanted: &str) -> Result<(), Failure> {
         self.only_here("/fork")?;
-        let Some(base) = self.head else {
+        let Some(base) = self.so_far.head else {
             out::note("nothing was said that could be forked");
             return Ok(());
         };
+        self.is_free(wanted).await?;
         let session = if wanted.is_empty() { self.next_name().await? } else { SessionId::from(wanted) };
         self.change_session(session);
-        self.base = Some(base);
+        self.so_far.base = Some(base);
         out::note("the next message goes on from here");
         Ok(())
     }
@@ -357,7 +380,7 @@ impl Chat {
     /// Goes back to before the last message, which it returns.
     async fn undo(&mut self) -> Result<Option<Input>, Failure> {
         self.only_here("/undo")?;
-        let Some(Turn { run, .. }) = self.base.or(self.head) else {
+        let Some(Turn { run, .. }) = self.so_far.base.or(self.so_far.head) else {
             out::note("there is no message to take back");
             return Ok(None);
         };
@@ -382,9 +405,9 @@ impl Chat {
         let base = start.base.as_ref().map(|base| Turn { run: base.run, version: base.version });
         let session = self.next_name().await?;
         self.change_session(session);
-        self.base = base;
-        self.head = None;
-        self.last = None;
+        self.so_far.base = base;
+        self.so_far.head = None;
+        self.so_far.last = None;
         let short = cut(input.text(), SHORT);
         out::note(format_args!("back to before: {short} (run {run} stays in the log)"));
         Ok(Some(input))

@@ -1,0 +1,141 @@
+//! The commands of a conversation at a terminal, and the letters that answer its questions.
+
+use crate::kit::{Home, PLAIN, SLOW, lines, until};
+use crate::seat::Seat;
+use crate::server::{Reply, Server};
+
+/// A conversation whose slow sum has begun.
+fn working(home: &Home) -> Seat {
+    home.write("agent.yaml", SLOW);
+    let mut seat = Seat::sized(home, &["chat", "agent.yaml"], (80, 30));
+    seat.shows("\n>");
+    seat.keys("What is 2 + 5?\r");
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    seat
+}
+
+#[test]
+fn commands_that_only_tell_something_do_so_while_the_agent_works() {
+    let home = Home::new();
+    let mut seat = working(&home);
+    for (command, told) in [
+        ("/cost", "0 turns"),
+        ("/tools", "calculate  "),
+        ("/model", "(/model NAME goes on with another one)"),
+        ("/raw", "there is no answer yet"),
+        ("/help", "//TEXT"),
+    ] {
+        seat.keys(&format!("{command}\r"));
+        if command != "/help" {
+            seat.shows(told);
+        }
+    }
+    seat.shows("leave; so does Ctrl-D");
+    seat.keys("/undo\r");
+    seat.shows("/undo does nothing while the agent works");
+    seat.keys("/cots\r");
+    seat.shows("unknown command /cots");
+    home.write("go", "");
+    seat.shows("answered: ");
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+    assert_eq!(home.events("Steered"), 0);
+}
+
+#[test]
+fn a_pause_is_answered_by_a_letter_and_words() {
+    let home = Home::new();
+    let mut seat = working(&home);
+    seat.keys("/pause a look\r");
+    home.write("go", "");
+    seat.shows("[r]esume, [l]ater, ? explains");
+    seat.keys("?");
+    seat.shows("r  the run goes on, with what you say to it");
+    seat.keys("q");
+    seat.shows("`q` is no answer");
+    seat.keys("\r");
+    seat.shows("say to it:");
+    seat.keys("go on then\r");
+    seat.shows("answered: ");
+    let whole = home.windlass(["runs", "show", "last"]).stdout;
+    assert!(whole.contains("go on then"), "{whole}");
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn two_slashes_begin_a_message_with_one() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
+    seat.shows("\n>");
+    seat.keys("/2 + 3\r");
+    seat.shows("// begins a message with a slash");
+    seat.keys("//2 + 3\r");
+    seat.shows("> /2 + 3");
+    seat.shows("answered: ");
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+    assert!(home.windlass(["runs", "show", "last"]).stdout.contains("/2 + 3"));
+}
+
+#[test]
+fn a_session_begins_under_a_name_that_is_free_and_comes_back_as_it_was() {
+    let home = Home::new();
+    let server = Server::start(vec![Reply::Pieces(vec!["A **weighty** answer."])]);
+    home.write("agent.yaml", &server.agent());
+    let chat = ["chat", "agent.yaml", "--session", "trip"];
+    let mut seat = Seat::sized(&home, &chat, (80, 24));
+    seat.shows("session `trip` is new");
+    seat.keys("Weigh it\r");
+    server.go.send(()).unwrap();
+    seat.shows("answered: ");
+    seat.keys("/new tour\r");
+    seat.shows("now in session `tour`");
+    seat.keys("/new trip\r");
+    seat.shows("session `trip` has begun already");
+    seat.shows("/sessions trip goes on with it");
+    seat.keys("/sessions trip\r");
+    seat.shows("now in session `trip`");
+    seat.shows_that("the turn once more", |whole| whole.matches("A weighty answer.").count() == 2);
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+    let mut seat = Seat::sized(&home, &chat, (80, 24));
+    seat.shows("session `trip`: 2 messages");
+    seat.shows("> Weigh it\n\nA weighty answer.\n");
+    assert!(!seat.whole().contains("  you: "), "{}", seat.whole());
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn another_model_of_the_same_server_has_a_bare_name() {
+    let home = Home::new();
+    let server = Server::start(vec![Reply::Pieces(vec!["It is me."])]);
+    home.write("agent.yaml", &server.agent().replace("use: openai/m", "use: m"));
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
+    seat.shows("\nm");
+    seat.keys("/model other\r");
+    seat.shows("\nother");
+    seat.keys("Who are you?\r");
+    server.go.send(()).unwrap();
+    seat.shows("answered: ");
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+    assert_eq!(server.requests.recv().unwrap()["model"], "other");
+}
+
+#[test]
+fn help_is_read_in_forty_columns() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (40, 24));
+    seat.shows("\n>");
+    seat.keys("/help\r");
+    seat.shows("Ctrl-L, Ctrl-Z");
+    let whole = seat.whole();
+    assert!(whole.contains("/model [NAME]\n  name the model"), "{whole}");
+    assert!(whole.lines().all(|row| row.chars().count() <= 40), "{whole}");
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+}
