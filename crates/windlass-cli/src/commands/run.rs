@@ -11,7 +11,8 @@ use std::sync::Arc;
 use clap::Args;
 use windlass_core::{SessionId, Text};
 use windlass_runtime::agent_file::AgentFile;
-use windlass_runtime::{DriveOptions, People};
+use windlass_runtime::host::LiveRun;
+use windlass_runtime::{Agent, DriveOptions, People, Run};
 use windlass_store::SqliteLog;
 
 use admission::Admission;
@@ -24,7 +25,7 @@ use crate::attachments::AttachArgs;
 use crate::cassettes::{CassetteArgs, played};
 use crate::commands::chat::commands_of_a_run;
 use crate::drive::{Listening, Words, drive, drive_and_listen, verdict};
-use crate::face::{Delegates, Taken};
+use crate::face::{Delegates, Face, Taken};
 use crate::failure::{Exit, Failure};
 use crate::from_env;
 use crate::home::{self, LogArgs, quoted};
@@ -197,11 +198,10 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     let only_tools = how.only_tools();
     // Without anybody there, a run that waits for a quota is left to whoever resumes runs.
     let hold_for_quota = people.is_some();
-    let session_given = Some(session.clone());
     let options = DriveOptions {
         people,
         hold_for_quota,
-        session: session_given,
+        session: Some(session.clone()),
         only_tools,
         ..DriveOptions::default()
     };
@@ -231,24 +231,44 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     };
     let delegates = taken.face().map(|face| Delegates::new(host.clone(), face.clone()));
     view = view.within(taken.face(), delegates);
-    let run = match (taken.face(), &terminal) {
-        (Some(face), Some(terminal)) => {
-            let model = assembly.agent.models().first().map(|model| model.name.to_string());
-            face.status(|status| status.model = model.unwrap_or_default());
-            let commands = &commands_of_a_run();
-            let listening = Listening { terminal, face: Some(face), queues: false, commands };
-            let driven = drive_and_listen(live, &mut view, &mut interrupts, &words, listening);
-            let driven = Box::pin(driven).await;
-            face.rest();
-            driven?
+    let run = match taken.face().zip(terminal.as_deref()) {
+        Some((face, terminal)) => {
+            let here = InFace { face, terminal, agent: &assembly.agent };
+            Box::pin(here.drive(live, &mut view, &mut interrupts, &words)).await?
         }
-        _ => drive(live, &mut view, &mut interrupts, &words).await?,
+        None => drive(live, &mut view, &mut interrupts, &words).await?,
     };
     drop(taken);
     let verdict = played(cassette.as_ref(), verdict(&run, &words));
     view.left(&*log, &run, verdict.as_ref().err()).await?;
     view.close()?;
     verdict
+}
+
+/// A run in a face whose person goes on typing.
+struct InFace<'f> {
+    face: &'f Face,
+    terminal: &'f Terminal,
+    agent: &'f Agent,
+}
+
+impl InFace<'_> {
+    async fn drive(
+        self,
+        live: LiveRun,
+        view: &mut View,
+        interrupts: &mut Interrupts,
+        words: &Words,
+    ) -> Result<Run, Failure> {
+        let model = self.agent.models().first().map(|model| model.name.to_string());
+        self.face.status(|status| status.model = model.unwrap_or_default());
+        let commands = &commands_of_a_run();
+        let face = Some(self.face);
+        let listening = Listening { terminal: self.terminal, face, queues: false, commands };
+        let driven = drive_and_listen(live, view, interrupts, words, listening).await;
+        self.face.rest();
+        driven
+    }
 }
 
 /// With `--from-env` there is no file: what stands first is the input.
