@@ -48,18 +48,23 @@ pub(crate) fn line(text: impl fmt::Display) -> io::Result<()> {
 /// # Errors
 /// As of [`line()`].
 pub(crate) fn item(text: &str, indent: usize) -> io::Result<()> {
-    items(&wrapping::words(&on_one_line(text)), indent)
+    let text = on_one_line(text);
+    if !stdout_is_terminal() {
+        return line(text);
+    }
+    let columns = waiting::columns(io::stdout().as_fd());
+    wrapping::wrapped(&wrapping::words(&text), indent, columns).iter().try_for_each(line)
 }
 
-/// An [`item`] of parts that do not break.
+/// Rows of two cells, the second ones below each other. A terminal that is too narrow shows a row in several lines.
 ///
 /// # Errors
 /// As of [`line()`].
-pub(crate) fn items(parts: &[&str], indent: usize) -> io::Result<()> {
-    if !stdout_is_terminal() {
-        return line(parts.concat());
-    }
-    wrapping::wrapped(parts, indent, waiting::columns(io::stdout().as_fd())).iter().try_for_each(line)
+pub(crate) fn pairs(rows: &[[String; 2]], indent: usize) -> io::Result<()> {
+    let columns = if stdout_is_terminal() { waiting::columns(io::stdout().as_fd()) } else { usize::MAX };
+    let rows: Vec<_> =
+        rows.iter().map(|row| row.each_ref().map(|cell| on_one_line(cell).into_owned())).collect();
+    wrapping::pairs(&rows, indent, columns).iter().try_for_each(line)
 }
 
 /// An [`item`] on stderr that is never left out.

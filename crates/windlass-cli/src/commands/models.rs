@@ -23,6 +23,9 @@ use crate::waiting::awaited;
 /// Maximum number of characters shown of a model's reply.
 const REPLY_CHARS: usize = 80;
 
+/// Indentation of the lines after the first of a price.
+const INDENT: usize = 4;
+
 const HELP: &str = "\
 Examples:
   windlass models list
@@ -109,10 +112,8 @@ fn prices(name: Option<&str>, json: bool) -> Result<Exit, Failure> {
         let more = more + &hosted.collect::<String>();
         let day = price.as_of.as_ref().map_or_else(String::new, |day| format!(" · {}", day.0));
         let source = price.source.as_ref().map_or_else(String::new, |source| format!(" · {source}"));
-        out::line(format_args!(
-            "{model}: input {}, output {}{more}{day}{source}",
-            price.input, price.output
-        ))?;
+        let row = format!("{model}: input {}, output {}{more}{day}{source}", price.input, price.output);
+        out::item(&row, INDENT)?;
     }
     if none {
         out::note("no price is known; `prices` beside a model sets one");

@@ -2,6 +2,11 @@
 
 use super::waiting::columns_of;
 
+/// Space between two cells of a row.
+const GAP: usize = 2;
+/// Minimum width of a second cell beside the first one.
+const MIN_SECOND: usize = 20;
+
 /// The words of a text, with the space after each. A command in backticks is one word: people copy it.
 pub(super) fn words(text: &str) -> Vec<&str> {
     let mut within = false;
@@ -14,7 +19,6 @@ pub(super) fn words(text: &str) -> Vec<&str> {
 
 /// The words in lines of at most so many columns, but for words that are longer. Lines after the first are indented.
 pub(super) fn wrapped(words: &[&str], indent: usize, columns: usize) -> Vec<String> {
-    let width = |text: &str| text.chars().map(columns_of).sum::<usize>();
     let mut lines = Vec::new();
     let (mut line, mut used) = (String::new(), 0);
     for word in words.iter().flat_map(|word| fitting(word, indent + width(word.trim_end()) <= columns)) {
@@ -29,6 +33,30 @@ pub(super) fn wrapped(words: &[&str], indent: usize, columns: usize) -> Vec<Stri
     }
     lines.push(line.trim_end().to_owned());
     lines
+}
+
+/// Rows of two cells in lines of at most so many columns. A second cell breaks within its column, or stands below the first one where
+/// that leaves too little room.
+pub(super) fn pairs(rows: &[[String; 2]], indent: usize, columns: usize) -> Vec<String> {
+    let widest = rows.iter().map(|[first, _]| width(first)).max().unwrap_or(0);
+    let column = indent + widest + GAP;
+    let in_row = column.saturating_add(MIN_SECOND) <= columns;
+    let at = if in_row { column } else { indent + GAP };
+    let row = |[first, second]: &[String; 2]| {
+        let head = format!("{}{first}", " ".repeat(indent));
+        let second = format!("{}{second}", " ".repeat(at));
+        let mut lines = wrapped(&words(&second), at, columns);
+        match lines.first_mut().filter(|_| in_row) {
+            Some(line) => *line = format!("{head}{}", line.get(width(&head)..).unwrap_or_default()),
+            None => lines.insert(0, head),
+        }
+        lines
+    };
+    rows.iter().flat_map(row).collect()
+}
+
+fn width(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
 }
 
 /// The word as it is, or where it does not fit on a line, the words in it.
@@ -62,5 +90,16 @@ mod tests {
         assert_eq!(lines("type `a b c` now", 2, 10), ["type", "  `a b c`", "  now"]);
         assert_eq!(lines("type `a b c` now", 2, 8), ["type `a", "  b c`", "  now"]);
         assert_eq!(wrapped(&["a B, ", "c D"], 2, 6), ["a B,", "  c D"]);
+    }
+
+    #[test]
+    fn a_second_cell_breaks_within_its_column_or_stands_below() {
+        let rows = [["a", "one two three four five six"], ["bcd", "`x y`"]].map(|row| row.map(str::to_owned));
+        assert_eq!(pairs(&rows, 2, 80), ["  a    one two three four five six", "  bcd  `x y`"]);
+        let broken = ["  a    one two three four", "       five six", "  bcd  `x y`"];
+        assert_eq!(pairs(&rows, 2, 27), broken);
+        let below = ["  a", "    one two three four", "    five six", "  bcd", "    `x y`"];
+        assert_eq!(pairs(&rows, 2, 26), below);
+        assert_eq!(pairs(&[["\u{6771}".to_owned(), "x".to_owned()]], 0, 80), ["\u{6771}  x"]);
     }
 }

@@ -1,6 +1,7 @@
 //! `windlass agents`, `models`, `doctor`, `completions`.
 
 use crate::kit::{Home, PLAIN, assert_end, end};
+use crate::seat::Seat;
 
 #[test]
 fn a_new_agent_file_is_sound_and_runs() {
@@ -65,8 +66,10 @@ fn models_are_listed_and_asked() {
     assert!(lines[4].starts_with("  ollama: ") && lines[4].contains("`unset OLLAMA_HOST`"), "{list:?}");
     let servers = lines.iter().position(|line| *line == "usable once its server runs here").unwrap();
     assert_eq!(lines[servers + 1], "  lmstudio  lms server start", "{list:?}");
-    assert_eq!(lines[lines.len() - 2], "usable once a variable is set", "{list:?}");
-    assert!(lines[lines.len() - 1].starts_with("  openai OPENAI_API_KEY, anthropic "), "{list:?}");
+    let keys = lines.iter().position(|line| *line == "usable once a variable is set").unwrap();
+    assert!(keys > servers && lines[keys + 1].starts_with("  openai "), "{list:?}");
+    assert!(lines[keys + 1..].iter().all(|line| line.len() < 80 && line.starts_with("  ")), "{list:?}");
+    assert!(lines.contains(&"  gemini       GEMINI_API_KEY or GOOGLE_API_KEY"), "{list:?}");
     let json = home.windlass(["models", "list", "--json"]).stdout;
     let json: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&json[0]["what"], &json[0]["usable"]), (&"tour".into(), &true.into()), "{json:?}");
@@ -87,6 +90,22 @@ fn models_are_listed_and_asked() {
     assert_eq!(home.windlass(["models", "check", "ollama/x"]).code, 69);
     assert_eq!(home.windlass(["models", "check", "openai/x"]).code, 69);
     assert_eq!(home.windlass(["models", "check", "nobody/x"]).code, 65);
+}
+
+#[test]
+fn the_table_of_models_fits_a_narrow_terminal() {
+    let home = Home::new();
+    for columns in [40, 80] {
+        let seat = Seat::sized(&home, &["models", "list"], (columns, 40));
+        seat.shows("GOOGLE_CLOUD_PROJECT");
+        let table = seat.seen().replace('\r', "");
+        assert!(table.lines().all(|line| line.chars().count() <= usize::from(columns)), "{table}");
+        assert!(table.contains("\n  openai       OPENAI_API_KEY\n"), "{table}");
+        // The second line of a cell stands below its first one.
+        let broken = "\n  azure        AZURE_OPENAI_API_KEY or\n               AZURE_API_KEY\n";
+        assert_eq!(table.contains(broken), columns == 40, "{table}");
+        assert_eq!(seat.code(), 0);
+    }
 }
 
 #[test]

@@ -8,7 +8,6 @@ use crate::commands::doctor::{Finding, Lack, providers};
 use crate::failure::{Exit, Failure};
 use crate::home;
 use crate::out;
-use crate::view::table::aligned;
 use crate::waiting::awaited;
 
 /// Indentation of what stands below a heading.
@@ -32,8 +31,7 @@ pub(super) async fn run(as_json: bool) -> Result<Exit, Failure> {
     }
     let (usable, others): (Vec<_>, Vec<_>) = findings.iter().partition(|finding| finding.is_usable());
     out::line("usable")?;
-    let rows: Vec<_> = usable.iter().map(|finding| finding.row()).collect();
-    indented(&aligned(&rows))?;
+    out::pairs(&usable.iter().map(|finding| finding.row()).collect::<Vec<_>>(), INDENT)?;
     out::item(&format!("`auto` is {} ({})", auto.name, auto.reason), INDENT)?;
     show_others(&others)?;
     Ok(Exit::Good)
@@ -45,7 +43,9 @@ fn show_others(findings: &[&Finding]) -> std::io::Result<()> {
         findings.iter().copied().partition(|finding| finding.lack().is_some());
     if !broken.is_empty() {
         out::line("set up, and not usable")?;
-        indented(&broken.iter().map(|finding| finding.fault()).collect::<Vec<_>>())?;
+        let indent = " ".repeat(INDENT);
+        let mut faults = broken.iter().map(|finding| format!("{indent}{}", finding.fault()));
+        faults.try_for_each(|fault| out::item(&fault, 2 * INDENT))?;
     }
     let pick = |of: fn(&Lack) -> Option<&str>| -> Vec<[String; 2]> {
         let row = |finding: &&Finding| Some([finding.what().to_owned(), of(finding.lack()?)?.to_owned()]);
@@ -56,29 +56,19 @@ fn show_others(findings: &[&Finding]) -> std::io::Result<()> {
         Lack::Model => Some("its server has no model"),
         Lack::Variable(_) => None,
     });
-    if !servers.is_empty() {
-        out::line("usable once its server runs here")?;
-        indented(&aligned(&servers))?;
-    }
+    headed("usable once its server runs here", &servers)?;
     let keys = pick(|lack| match lack {
         Lack::Variable(names) => Some(names),
         Lack::Server(_) | Lack::Model => None,
     });
-    if !keys.is_empty() {
-        out::line("usable once a variable is set")?;
-        let mut parts: Vec<_> =
-            keys.iter().map(|[name, variables]| format!("{name} {variables}, ")).collect();
-        if let Some(last) = parts.last_mut() {
-            last.truncate(last.len() - ", ".len());
-        }
-        let parts = std::iter::once("  ").chain(parts.iter().map(String::as_str));
-        out::items(&parts.collect::<Vec<_>>(), INDENT)?;
-    }
-    Ok(())
+    headed("usable once a variable is set", &keys)
 }
 
-/// Lines under a heading.
-fn indented(lines: &[String]) -> std::io::Result<()> {
-    let indent = " ".repeat(INDENT);
-    lines.iter().try_for_each(|line| out::item(&format!("{indent}{line}"), 2 * INDENT))
+/// Rows under a heading, if there are any.
+fn headed(heading: &str, rows: &[[String; 2]]) -> std::io::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    out::line(heading)?;
+    out::pairs(rows, INDENT)
 }
