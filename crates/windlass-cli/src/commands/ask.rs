@@ -21,6 +21,18 @@ use crate::view::ViewArgs;
 
 const NO_QUESTION: &str = "give it after the options, or on stdin: `windlass \"your question\"`";
 
+/// What a new user types first, and what each does.
+const FIRST_COMMANDS: [[&str; 2]; 5] = [
+    ["windlass \"What is 17% of 2350?\"", "asks a question, without a file"],
+    ["windlass chat", "talks with an agent, turn after turn"],
+    ["windlass init shop", "begins an agent: its file, a tool, a test"],
+    ["windlass doctor", "says what is wrong, and what mends it"],
+    ["windlass help", "lists all commands and options"],
+];
+
+/// Indentation of the commands on the first page.
+const INDENT: usize = 2;
+
 /// Maximum number of commands that are suggested for a word.
 const MOST_SUGGESTED: usize = 2;
 
@@ -55,8 +67,7 @@ pub(crate) struct AskArgs {
 /// Puts the question to the default agent. `grammar` makes the whole command line, for its help and the names of its commands.
 pub(crate) async fn run(args: AskArgs, grammar: fn() -> clap::Command) -> Result<Exit, Failure> {
     if std::env::args_os().len() <= 1 && !stdin::is_given() {
-        out::say(grammar().render_help().to_string().trim_end());
-        return Ok(Exit::Usage);
+        return first_page();
     }
     let question = question(&args.question, &args.words, grammar)?;
     let path = assistant::path()?;
@@ -72,6 +83,14 @@ pub(crate) async fn run(args: AskArgs, grammar: fn() -> clap::Command) -> Result
     let log = log.local()?;
     let begun = Begin { path, file, input, session, overrides, log, view, how: HowArgs::with(cassette) };
     Box::pin(begin(begun)).await
+}
+
+/// Where to begin, for somebody who typed the program's name alone.
+fn first_page() -> Result<Exit, Failure> {
+    out::item("Windlass runs agents: language models with tools. Every turn is kept.", 0)?;
+    out::line("")?;
+    out::pairs(&FIRST_COMMANDS.map(|row| row.map(str::to_owned)), INDENT)?;
+    Ok(Exit::Good)
 }
 
 /// The question, if the words are one. A word that is no command would otherwise cost a model call.

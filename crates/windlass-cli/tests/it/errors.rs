@@ -1,11 +1,33 @@
 //! What people are told when something is wrong: one snapshot for each mistake.
 
 use crate::kit::{Home, PLAIN, assert_end};
+use crate::seat::Seat;
 
 #[test]
-fn no_command() {
+fn no_command_gets_a_short_first_page() {
     let home = Home::new();
-    assert_eq!(home.windlass([]).code, 2);
+    let page = home.windlass([]);
+    assert_end!(home, page);
+    assert!(page.stdout.lines().all(|line| line.chars().count() <= 100), "{page:?}");
+    assert_eq!(home.windlass(["--quiet"]).code, 2, "options without a question are a mistake");
+    assert_eq!(home.windlass(["runs"]).code, 2);
+    assert!(home.windlass(["help"]).stdout.contains("Exit codes:"));
+    let asked = home.windlass_with([], "What is 2 + 3?");
+    assert_eq!((asked.code, asked.stdout.as_str()), (0, "2 + 3 is 5.\n"), "{asked:?}");
+}
+
+/// Each command of the first page can be typed, and no row is wider than the terminal.
+#[test]
+fn the_first_page_fits_a_narrow_terminal() {
+    let home = Home::new();
+    for columns in [40, 80] {
+        let seat = Seat::sized(&home, &[], (columns, 30));
+        seat.shows("windlass help");
+        let page = seat.seen();
+        assert!(page.lines().all(|line| line.chars().count() <= usize::from(columns)), "{page}");
+        assert!(page.contains("windlass \"What is 17% of 2350?\""), "{page}");
+        assert_eq!(seat.code(), 0);
+    }
 }
 
 #[test]
