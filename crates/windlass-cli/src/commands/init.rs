@@ -18,6 +18,7 @@ use crate::interrupts::Interrupts;
 use crate::out;
 use crate::stdin;
 use crate::view::table::aligned;
+use name::Named;
 use templates::{Choices, Template};
 use writing::{NewFile, Written};
 
@@ -31,6 +32,7 @@ const HELP: &str = "\
 At a terminal it asks for what no option says; Enter takes the default. Elsewhere it asks nothing.
 
 Examples:
+  windlass init
   windlass init shop
   windlass init notes --from files
   windlass init orders --from extract --model openai/gpt-5-mini
@@ -40,13 +42,13 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct InitArgs {
-    /// Folder to write into; it is made if it is not there
-    #[arg(value_name = "DIR", default_value = ".")]
-    folder: PathBuf,
+    /// Folder to write into, `.` for this one; it is made if it is not there [default: a new one of the agent's name]
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
     /// What to begin from [default: chat]
     #[arg(long, value_name = "TEMPLATE")]
     from: Option<Template>,
-    /// The agent's name [default: the folder's]
+    /// The agent's name [default: the folder's, else assistant]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// The model: provider/model, `auto` or `tour` [default: auto]
@@ -65,11 +67,11 @@ pub(crate) async fn run(args: InitArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     out::calm(args.json);
     let (choices, missing) = interrupts.or(Box::pin(choices(&args))).await??;
-    let files = choices.files(&args.folder);
+    let files = choices.files();
     let written = writing::write(&files, args.force)?;
-    let next = next_commands(&args.folder, choices.template);
+    let next = next_commands(&choices.folder, choices.template);
     if args.json {
-        out::json(&report(&args.folder, &choices, &files, &written, &next))?;
+        out::json(&report(&choices, &files, &written, &next))?;
         return Ok(Exit::Good);
     }
     show(&files, &written)?;
@@ -85,16 +87,21 @@ pub(crate) async fn run(args: InitArgs) -> Result<Exit, Failure> {
 
 /// What the options say, what the user says, else the defaults; and what the model lacks in this environment.
 async fn choices(args: &InitArgs) -> Result<(Choices, Option<String>), Failure> {
-    let name = args.name.as_deref().map(name::checked).transpose()?;
+    let folder = args.folder.as_deref();
+    let named = args.name.as_deref().map(|name| Named::by_name(name, folder)).transpose()?;
     let model = args.model.as_deref().map(usable).transpose()?;
-    let default_name = name::of_folder(&args.folder);
     if stdin::somebody() && !args.json {
-        let given = questions::Given { name, template: args.from, model };
-        return questions::ask(given, &default_name, args).await;
+        let given = questions::Given { named, template: args.from, model };
+        return questions::ask(given, args).await;
     }
     let (model, missing) = model.unwrap_or_else(|| (AUTO.to_owned(), None));
     let template = args.from.unwrap_or_default();
-    Ok((Choices { name: name.unwrap_or(default_name), template, model }, missing))
+    let Named { name, folder } = match (named, folder) {
+        (Some(named), _) => named,
+        (None, Some(folder)) => Named::by_folder(folder),
+        (None, None) => Named::by_name(name::ASSISTANT, None)?,
+    };
+    Ok((Choices { name, folder, template, model }, missing))
 }
 
 /// A model's name, and what it lacks in this environment: a key may come later.
@@ -133,18 +140,12 @@ fn show(files: &[NewFile], written: &[Written]) -> std::io::Result<()> {
     aligned(&rows).iter().try_for_each(|row| out::item(row, INDENT))
 }
 
-fn report(
-    folder: &Path,
-    choices: &Choices,
-    files: &[NewFile],
-    written: &[Written],
-    next: &[String],
-) -> Value {
+fn report(choices: &Choices, files: &[NewFile], written: &[Written], next: &[String]) -> Value {
     let files = files.iter().zip(written).map(|(file, written)| {
         json!({ "path": file.path, "what": file.what, "replaced": *written == Written::Replaced })
     });
     json!({
-        "type": "init", "folder": folder, "template": choices.template.name(), "name": choices.name,
+        "type": "init", "folder": choices.folder, "template": choices.template.name(), "name": choices.name,
         "model": choices.model, "files": files.collect::<Vec<_>>(), "next": next,
     })
 }

@@ -284,13 +284,58 @@ fn a_model_is_taken_if_it_can_be_one() {
 #[test]
 fn without_a_terminal_nothing_is_asked() {
     let home = Home::new();
-    let end: End = home.windlass_with(["init"], "never\nread\n");
+    let end: End = home.windlass_with(["init", "."], "never\nread\n");
     assert_eq!(end.code, 0, "{end:?}");
     assert!(home.path("agent.yaml").exists() && !end.stderr.contains('['), "{end:?}");
     assert!(end.stdout.lines().all(|line| line.starts_with("wrote ")), "{end:?}");
     let next = "next:\n  windlass run agent.yaml \"Look up what delivery costs.\"\n  windlass chat agent.yaml\n  windlass test tests\n";
     assert_eq!(end.stderr, next);
     assert!(home.read("agent.yaml").contains("\nmodel: auto\n"));
+}
+
+#[test]
+fn without_a_folder_a_new_one_of_the_agents_name_is_made() {
+    let home = Home::new();
+    let begin = |args: &[&str]| end(home.command(["init"].iter().chain(args)).output().unwrap());
+    let usual = begin(&[]);
+    assert!(usual.code == 0 && usual.stderr.contains("  cd assistant\n"), "{usual:?}");
+    assert!(home.read("assistant/agent.yaml").contains("\nname: assistant\n"));
+    assert_eq!(begin(&["--name", "two words"]).code, 0);
+    assert!(home.read("two words/agent.yaml").contains("\nname: \"two words\"\n"));
+    assert_eq!(home.windlass(["test", "two words"]).code, 0);
+    // A folder that is there is never written into unnamed, with or without the same files.
+    home.write("mine/notes.txt", "mine");
+    for name in ["assistant", "mine"] {
+        let refused = begin(&["--name", name, "--force"]);
+        assert!(refused.code == 1 && refused.stderr.contains("is already there"), "{refused:?}");
+    }
+    assert_eq!(files(&home.path("mine")), ["notes.txt"]);
+    for name in ["a/b", "..", "/tmp", "./x", "x/"] {
+        let refused = begin(&["--name", name]);
+        assert!(
+            refused.code == 2 && refused.stderr.contains("`windlass init DIR --name NAME`"),
+            "{refused:?}"
+        );
+    }
+    assert!(!home.path("agent.yaml").exists(), "the folder of the command stays as it was");
+    let help = begin(&["--help"]).stdout;
+    assert!(help.contains("`.` for this one") && help.contains("[default: a new one"), "{help}");
+
+    let mut seat = Seat::start(&home, &["init", "--from", "chat", "-m", "auto"]);
+    seat.expect("a new agent in a new folder of its name (`.` for this folder)");
+    seat.expect("name [assistant]: ");
+    seat.keys("\n");
+    seat.expect("`assistant` is already there");
+    seat.keys("shop\n");
+    seat.expect("windlass test tests");
+    assert_eq!(seat.code(), 0);
+    assert!(home.read("shop/agent.yaml").contains("\nname: shop\n"));
+    let mut seat = Seat::start(&home, &["init", "--from", "chat", "-m", "auto"]);
+    seat.expect("name [assistant]: ");
+    seat.keys(".\n");
+    seat.expect("windlass test tests");
+    assert_eq!(seat.code(), 0);
+    assert!(home.path("agent.yaml").exists(), "this folder, as it was asked for");
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! What the user is asked at a terminal: three questions, each with a default.
 
-use std::path::Path;
-
 use windlass_core::text::nearest;
 use windlass_models::choose_auto;
 
+use super::name::{ASSISTANT, Named};
 use super::templates::{Choices, Template};
 use super::{AUTO, InitArgs, name, usable, writing};
 use crate::failure::{Exit, Failure};
@@ -17,37 +16,42 @@ const INDENT: usize = 4;
 
 /// What the options have said.
 pub(super) struct Given {
-    pub(super) name: Option<String>,
+    pub(super) named: Option<Named>,
     pub(super) template: Option<Template>,
     pub(super) model: Option<(String, Option<String>)>,
 }
 
 /// Asks for what is not given.
-pub(super) async fn ask(
-    given: Given,
-    default_name: &str,
-    args: &InitArgs,
-) -> Result<(Choices, Option<String>), Failure> {
+pub(super) async fn ask(given: Given, args: &InitArgs) -> Result<(Choices, Option<String>), Failure> {
     let mut asked = Asked(Stdin::new());
-    if given.name.is_none() || given.template.is_none() || given.model.is_none() {
-        let place = place(&args.folder);
+    let folder = args.folder.as_deref();
+    if given.named.is_none() || given.template.is_none() || given.model.is_none() {
+        let place = match (folder, &given.named) {
+            (Some(folder), _) if folder.as_os_str() == "." => "this folder".to_owned(),
+            (Some(folder), _) => folder.display().to_string(),
+            (None, Some(named)) => named.folder.display().to_string(),
+            (None, None) => "a new folder of its name (`.` for this folder)".to_owned(),
+        };
         out::say_item(&format!("a new agent in {place}; Enter takes what stands in brackets"), 0);
     }
-    let name = match given.name {
-        Some(name) => name,
-        None => asked.answer("name", default_name, name::checked).await?,
+    let named = if let Some(named) = given.named {
+        named
+    } else {
+        let default = folder.map_or_else(|| ASSISTANT.to_owned(), name::of_folder);
+        asked.answer("name", &default, |name| Named::by_name(name, folder)).await?
     };
+    let Named { name, folder } = named;
     let template = if let Some(template) = given.template {
         template
     } else {
         for template in Template::ALL {
             out::say_item(&format!("  {:<8} {}", template.name(), template.does()), INDENT);
         }
-        asked.answer("template", Template::default().name(), named).await?
+        asked.answer("template", Template::default().name(), template_named).await?
     };
     // Nobody answers a question for files that cannot be written.
-    let mut choices = Choices { name, template, model: AUTO.to_owned() };
-    writing::check(&choices.files(&args.folder), args.force)?;
+    let mut choices = Choices { name, folder, template, model: AUTO.to_owned() };
+    writing::check(&choices.files(), args.force)?;
     let (model, missing) = if let Some(model) = given.model {
         model
     } else {
@@ -60,11 +64,7 @@ pub(super) async fn ask(
     Ok((choices, missing))
 }
 
-fn place(folder: &Path) -> String {
-    if folder.as_os_str() == "." { "this folder".to_owned() } else { folder.display().to_string() }
-}
-
-fn named(word: &str) -> Result<Template, Failure> {
+fn template_named(word: &str) -> Result<Template, Failure> {
     let lower = word.to_lowercase();
     Template::ALL.into_iter().find(|template| template.name() == lower).ok_or_else(|| {
         let names = Template::ALL.map(Template::name);

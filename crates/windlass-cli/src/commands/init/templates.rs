@@ -1,6 +1,6 @@
 //! What an agent is begun from: files with places for what the user chose.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
@@ -27,6 +27,7 @@ pub(super) enum Template {
 #[derive(Debug)]
 pub(super) struct Choices {
     pub(super) name: String,
+    pub(super) folder: PathBuf,
     pub(super) template: Template,
     pub(super) model: String,
 }
@@ -126,13 +127,13 @@ impl Template {
 }
 
 impl Choices {
-    /// The files, below that folder.
-    pub(super) fn files(&self, folder: &Path) -> Vec<NewFile> {
+    /// The files, below the folder.
+    pub(super) fn files(&self) -> Vec<NewFile> {
         let (name, model, title) = (yaml(&self.name), yaml(&self.model), markdown(&self.name));
         let places = [("{name}", name.as_str()), ("{model}", &model), ("{title}", &title)];
         let parts = self.template.parts().iter();
         // `./agent.yaml` is `agent.yaml` to people.
-        let folder = if folder.as_os_str() == "." { Path::new("") } else { folder };
+        let folder = if self.folder.as_os_str() == "." { Path::new("") } else { &self.folder };
         let file = |(path, what, text): &Part| NewFile {
             path: folder.join(path),
             what,
