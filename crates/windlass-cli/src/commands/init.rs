@@ -25,6 +25,9 @@ use writing::{NewFile, Written};
 /// The model of an agent whose user has named none: it works without a key.
 const AUTO: &str = "auto";
 
+/// The model that is none.
+const TOUR: &str = "tour";
+
 /// Indentation of the lines after the first of a written file.
 const INDENT: usize = 4;
 
@@ -66,12 +69,17 @@ pub(crate) struct InitArgs {
 pub(crate) async fn run(args: InitArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     out::calm(args.json);
-    let (choices, missing) = interrupts.or(Box::pin(choices(&args))).await??;
+    let chosen = async {
+        let (choices, missing) = choices(&args).await?;
+        let scripted = choices.scripted().await;
+        Ok::<_, Failure>((choices, missing, scripted))
+    };
+    let (choices, missing, scripted) = interrupts.or(Box::pin(chosen)).await??;
     let files = choices.files();
     let written = writing::write(&files, args.force)?;
     let next = next_commands(&choices.folder, choices.template);
     if args.json {
-        out::json(&report(&choices, &files, &written, &next))?;
+        out::json(&report(&choices, &files, &written, &next, scripted.is_some()))?;
         return Ok(Exit::Good);
     }
     show(&files, &written)?;
@@ -81,6 +89,9 @@ pub(crate) async fn run(args: InitArgs) -> Result<Exit, Failure> {
     out::note("next:");
     for command in &next {
         out::note(format_args!("  {command}"));
+    }
+    if let Some(scripted) = scripted {
+        out::say_item(&scripted, INDENT);
     }
     Ok(Exit::Good)
 }
@@ -140,12 +151,19 @@ fn show(files: &[NewFile], written: &[Written]) -> std::io::Result<()> {
     aligned(&rows).iter().try_for_each(|row| out::item(row, INDENT))
 }
 
-fn report(choices: &Choices, files: &[NewFile], written: &[Written], next: &[String]) -> Value {
+fn report(
+    choices: &Choices,
+    files: &[NewFile],
+    written: &[Written],
+    next: &[String],
+    scripted: bool,
+) -> Value {
     let files = files.iter().zip(written).map(|(file, written)| {
         json!({ "path": file.path, "what": file.what, "replaced": *written == Written::Replaced })
     });
     json!({
         "type": "init", "folder": choices.folder, "template": choices.template.name(), "name": choices.name,
         "model": choices.model, "files": files.collect::<Vec<_>>(), "next": next,
+        "scripted": scripted,
     })
 }

@@ -281,6 +281,59 @@ fn a_model_is_taken_if_it_can_be_one() {
     assert_eq!(begin("offline", "tour").code, 0);
 }
 
+/// A new user learns that no language model answers, and what changes that: at the end of the command, and on the page.
+#[test]
+fn whose_answers_a_scripted_model_gives_is_told_what_changes_that() {
+    for template in TEMPLATES {
+        let home = Home::new();
+        let begin = |folder: &str, variables: &[(&str, &str)], model: &[&str]| {
+            let mut command = home.command(["init", folder, "--from", template].iter().chain(model));
+            command.env_remove("WINDLASS_OFFLINE").envs(variables.iter().copied());
+            let begun = end(command.output().unwrap());
+            assert_eq!(begun.code, 0, "{begun:?}");
+            (begun.stderr.lines().last().unwrap().to_owned(), home.read(&format!("{folder}/README.md")))
+        };
+        let (last, page) = begin("auto", &[], &[]);
+        let change =
+            "a scripted model and no language model: `export OPENAI_API_KEY=...`, or `ollama serve`, changes";
+        assert!(last.contains(change), "{template}: {last}");
+        let told =
+            page.contains("*tour*, a scripted model, until `export OPENAI_API_KEY=...` or a local server");
+        assert!(told && !page.contains("{answers}"), "{template}: {page}");
+        let (last, _) = begin("offline", &[("WINDLASS_OFFLINE", "1")], &[]);
+        assert!(
+            last.contains("`unset WINDLASS_OFFLINE` and `export OPENAI_API_KEY=...`"),
+            "{template}: {last}"
+        );
+        let (last, page) = begin("tour", &[], &["-m", "tour"]);
+        assert!(last.contains("`model: auto` in `agent.yaml`") && last.ends_with(" changes that"), "{last}");
+        assert!(page.contains("until `model: auto` or the name of a language model stands in"), "{page}");
+        let team = "`agent.yaml`, `researcher.yaml` and `writer.yaml`";
+        assert_eq!((last.contains(team), page.contains(team)), (template == "team", template == "team"));
+        // What the page says is so: with the line changed, another model is asked.
+        let agent = home.read("tour/agent.yaml").replace("\nmodel: tour\n", "\nmodel: auto\n");
+        std::fs::write(home.path("tour/agent.yaml"), agent).unwrap();
+        let check = home.windlass(["agents", "check", "tour/agent.yaml"]).stdout;
+        assert!(check.contains("model auto, "), "{check}");
+        for (folder, model) in [("key", &[][..]), ("named", &["-m", "openai/gpt-5-mini"])] {
+            let (last, page) = begin(folder, &[("OPENAI_API_KEY", "sk-nothing-secret")], model);
+            assert_eq!(last, "  windlass test tests", "a language model answers");
+            assert_eq!(page.contains("Answers come from `openai/gpt-5-mini`"), folder == "named", "{page}");
+        }
+    }
+    let home = Home::new();
+    let report = home.windlass(["init", "shop", "--json"]).stdout;
+    assert_eq!(serde_json::from_str::<Value>(&report).unwrap()["scripted"], true);
+}
+
+/// One line says which model was chosen, however many agents have it.
+#[test]
+fn a_team_says_once_which_model_it_has() {
+    let home = made("team");
+    let run = home.windlass(["run", "made/agent.yaml", "Which documents are here?"]);
+    assert_eq!(run.stderr.matches("model: tour (").count(), 1, "{run:?}");
+}
+
 #[test]
 fn without_a_terminal_nothing_is_asked() {
     let home = Home::new();
@@ -289,7 +342,9 @@ fn without_a_terminal_nothing_is_asked() {
     assert!(home.path("agent.yaml").exists() && !end.stderr.contains('['), "{end:?}");
     assert!(end.stdout.lines().all(|line| line.starts_with("wrote ")), "{end:?}");
     let next = "next:\n  windlass run agent.yaml \"Look up what delivery costs.\"\n  windlass chat agent.yaml\n  windlass test tests\n";
-    assert_eq!(end.stderr, next);
+    let (shown, scripted) = end.stderr.split_at(next.len());
+    assert_eq!(shown, next);
+    assert!(scripted.starts_with("answers come from the tour, a scripted model"), "{end:?}");
     assert!(home.read("agent.yaml").contains("\nmodel: auto\n"));
 }
 

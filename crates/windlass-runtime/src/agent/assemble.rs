@@ -191,7 +191,12 @@ impl<'e> Assembling<'e> {
         family::check_delegates_of(file, env, gathered.files())?;
         let agent = family::member(file, env, &self.log, &[], &mut gathered).await?;
         let Gathered { chosen, warnings, unmatched, .. } = gathered;
-        Ok(Assembly { agent, chosen, warnings: once_each(warnings), unmatched: once_each(unmatched) })
+        Ok(Assembly {
+            agent,
+            chosen: once_each(chosen),
+            warnings: once_each(warnings),
+            unmatched: once_each(unmatched),
+        })
     }
 }
 

@@ -3,8 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use windlass_models::choose_auto;
+use windlass_models::resolve::is_offline;
 
 use super::writing::NewFile;
+use super::{AUTO, TOUR};
+use crate::home;
 
 /// The file that `windlass agents init` writes: an agent alone, named as its file.
 pub(in crate::commands) const ONE_FILE: &str = include_str!("templates/agent.yaml");
@@ -116,6 +120,28 @@ impl Template {
         }
     }
 
+    /// What is different while the tour answers.
+    fn demo_remark(self) -> &'static str {
+        match self {
+            Self::Chat => "",
+            Self::Files => " It saves nothing; the tests do.",
+            Self::Extract => " Its data fits the schema and says nothing.",
+            Self::Team => " It hands out no tasks; the tests do.",
+        }
+    }
+
+    /// The files that name the model.
+    fn agents(self) -> String {
+        let parts = self.parts().iter();
+        let named =
+            parts.filter(|(path, _, text)| !path.starts_with("tests/") && text.contains("\nmodel: {model}"));
+        let names: Vec<_> = named.map(|(path, ..)| format!("`{path}`")).collect();
+        match names.split_last() {
+            Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+            _ => names.concat(),
+        }
+    }
+
     fn parts(self) -> &'static [Part] {
         match self {
             Self::Chat => CHAT,
@@ -130,7 +156,9 @@ impl Choices {
     /// The files, below the folder.
     pub(super) fn files(&self) -> Vec<NewFile> {
         let (name, model, title) = (yaml(&self.name), yaml(&self.model), markdown(&self.name));
-        let places = [("{name}", name.as_str()), ("{model}", &model), ("{title}", &title)];
+        let answers = self.answers();
+        let places =
+            [("{name}", name.as_str()), ("{model}", &model), ("{title}", &title), ("{answers}", &answers)];
         let parts = self.template.parts().iter();
         // `./agent.yaml` is `agent.yaml` to people.
         let folder = if self.folder.as_os_str() == "." { Path::new("") } else { &self.folder };
@@ -141,6 +169,36 @@ impl Choices {
             executable: Path::new(path).extension().is_some_and(|ending| ending == SCRIPT),
         };
         parts.map(file).collect()
+    }
+
+    /// Who answers, and what changes that, for the page.
+    fn answers(&self) -> String {
+        let (agents, scripted) =
+            (self.template.agents(), "Answers come from the *tour*, a scripted model, until");
+        let demo_remark = self.template.demo_remark();
+        match self.model.as_str() {
+            AUTO => format!(
+                "{scripted} `export OPENAI_API_KEY=...` or a local server (`ollama serve`) gives `model: auto` a language model.{demo_remark}"
+            ),
+            TOUR => format!(
+                "{scripted} `model: auto` or the name of a language model stands in {agents}.{demo_remark}"
+            ),
+            model => format!(
+                "Answers come from `{model}`, which {agents} names as `model`; `windlass models list` lists others."
+            ),
+        }
+    }
+
+    /// Why no language model answers, and what changes that; `None`: one does.
+    pub(super) async fn scripted(&self) -> Option<String> {
+        let online = if is_offline(&home::env) { "`unset WINDLASS_OFFLINE` and " } else { "" };
+        let change = format!("{online}`export OPENAI_API_KEY=...`, or `ollama serve`, changes that");
+        let change = match self.model.as_str() {
+            TOUR => format!("`model: auto` in {}, and {change}", self.template.agents()),
+            AUTO if choose_auto(&home::env).await.name == TOUR => change,
+            _ => return None,
+        };
+        Some(format!("answers come from the tour, a scripted model and no language model: {change}"))
     }
 }
 

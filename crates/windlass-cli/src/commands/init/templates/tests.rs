@@ -43,6 +43,7 @@ fn every_template_says_what_it_does_and_has_the_same_kinds_of_files() {
         }
         let page = template.parts().iter().find(|(path, ..)| *path == "README.md").unwrap().2;
         assert!((8..=12).contains(&page.lines().count()), "{template:?}: {page}");
+        assert!(page.ends_with("\n{answers}\n"), "{template:?}: {page}");
         assert!(template == Template::Extract || page.contains(template.first_run()), "{template:?}: {page}");
     }
 }
