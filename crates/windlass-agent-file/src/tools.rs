@@ -63,6 +63,8 @@ pub struct McpEntry {
     pub optional: bool,
     /// Position of the entry.
     pub place: Place,
+    /// Position of its command line or URL.
+    pub transport_place: Place,
 }
 
 /// A built-in tool.
@@ -91,6 +93,8 @@ pub struct CommandEntry {
     pub overrides: ToolOverrides,
     /// Position of the entry.
     pub place: Place,
+    /// Position of its command line.
+    pub run_place: Place,
 }
 
 with_overrides! {
@@ -255,7 +259,9 @@ fn mcp_entry(
     config.tools = keys.tools.as_ref().map_or_else(|| Ok(ToolChoice::default()), Chosen::tools)?;
     config.start_ms = keys.start_ms.map_or(config.start_ms, Whole::get);
     config.overrides = overrides.finish();
-    Ok(McpEntry { config, optional: keys.optional, place })
+    let transport_place = keys.command.as_ref().map(|command| command.place);
+    let transport_place = transport_place.or(keys.url.as_ref().map(|url| url.place)).unwrap_or(place);
+    Ok(McpEntry { config, optional: keys.optional, place, transport_place })
 }
 
 /// A program with its arguments.
@@ -404,7 +410,7 @@ fn command_entry(
     }
     // The tool itself knows best what it cannot run.
     match CommandTool::new(&settings, &reading.folder) {
-        Ok(_) => Ok(CommandEntry { settings, env, overrides, place }),
+        Ok(_) => Ok(CommandEntry { settings, env, overrides, place, run_place: keys.run.place }),
         Err(error) => {
             let unknown = unknown_argument(&keys.run, settings.parameters.as_ref(), reading);
             Err(unknown.unwrap_or_else(|| {

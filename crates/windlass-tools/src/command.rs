@@ -32,6 +32,8 @@ use child::{Finished, Limits, STDERR_TAIL, Unfinished};
 use gate::Gate;
 use words::Word;
 
+pub use program::find as find_program;
+
 /// Inherited environment variables; a command gets no others.
 pub const INHERITED: [&str; 2] = ["PATH", "HOME"];
 

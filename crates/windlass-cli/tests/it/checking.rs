@@ -293,3 +293,78 @@ fn a_check_refuses_with_their_lines_what_no_run_takes() {
         assert_eq!(home.windlass(["agents", "check", "a.yaml"]).code, 0, "{rest}");
     }
 }
+
+/// An agent in the folder `sub` with tools whose programs are not there, and with some that are there or of which nobody can tell.
+fn with_programs(home: &Home) -> Vec<String> {
+    home.write("sub/there.sh", "exit 0");
+    home.program("sub/runs.sh", "#!/bin/sh\necho done\n");
+    std::fs::create_dir_all(home.path("elsewhere")).unwrap();
+    home.program("elsewhere/own", "#!/bin/sh\necho own\n");
+    let path = home.path("elsewhere").display().to_string();
+    let tool = |name: &str, run: &str, more: &str| {
+        format!("  - command: {{ name: {name}, run: {run}, description: x{more} }}\n")
+    };
+    vec![
+        "name: a\nmodel: tour\ntools:\n".to_owned(),
+        tool("absent", "[./absent.sh, x]", ""),
+        tool("locked", "[./there.sh]", ""),
+        tool("unknown", "[no-such-program]", ""),
+        tool("beside", "[there.sh]", ""),
+        tool("folder", "[../sub]", ""),
+        tool("checked", "[./runs.sh]", ", check: [./gone.sh]"),
+        tool("fine", "[./runs.sh]", ""),
+        tool("shell", "[sh, -c, \"./absent.sh; no-such-program\"]", ""),
+        tool("own", "[own]", &format!(", env: {{ PATH: {path} }}")),
+        "  - mcp: { name: files, command: [./server.py, .] }\n".to_owned(),
+        "  - mcp: { name: node, command: [no-such-npx, -y, x] }\n".to_owned(),
+        "  - mcp: { name: url, url: \"http://127.0.0.1:9/mcp\" }\n".to_owned(),
+    ]
+}
+
+#[test]
+fn a_program_that_is_not_there_is_a_warning_with_its_place_and_what_to_do() {
+    let home = Home::new();
+    let tools = with_programs(&home);
+    home.write("sub/a.yaml", &tools.concat());
+    let check = home.windlass(["agents", "check", "sub/a.yaml"]);
+    assert_eq!(check.code, 0, "no error: {check:?}");
+    let lines: Vec<&str> = check.stderr.lines().collect();
+    let expected = [
+        (1, "the tool `absent`", "`./absent.sh` does not exist in "),
+        (2, "the tool `locked`", "`./there.sh` may not be run; `chmod +x ./there.sh` in "),
+        (3, "the tool `unknown`", "`no-such-program` is not in PATH; install it, or mend `run`"),
+        (4, "the tool `beside`", "`there.sh` is not in PATH; `./there.sh` is the file beside the agent file"),
+        (5, "the tool `folder`", "`../sub` in "),
+        (6, "the check of the tool `checked`", "`./gone.sh` does not exist in "),
+        (10, "the tool server `files`", "`./server.py` does not exist in "),
+        (11, "the tool server `node`", "`no-such-npx` is not in PATH; install it, or mend `command`"),
+    ];
+    assert_eq!(lines.len(), expected.len(), "{check:?}");
+    for (line, (at, whose, fault)) in lines.iter().zip(expected) {
+        // Three lines stand before the tools. The place is that of the command line.
+        let (row, column) = (at + 3, tools[at].find(": [").unwrap() + 3);
+        let place = format!("{whose} cannot start (sub/a.yaml:{row}:{column}): ");
+        assert!(line.contains(&place) && line.contains(fault), "{place}{fault}\n{line}");
+    }
+    let json = home.windlass(["agents", "check", "sub/a.yaml", "--json"]).stdout;
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(report["warnings"].as_array().unwrap().len(), expected.len(), "{report}");
+    // That of a delegate is told, too, with its file.
+    home.write("lead.yaml", "name: lead\nmodel: tour\nagents: [./sub/a.yaml]\n");
+    let lead = home.windlass(["agents", "check", "lead.yaml"]);
+    assert!(lead.code == 0 && lead.stderr.contains("sub/a.yaml:4:"), "{lead:?}");
+}
+
+#[test]
+fn a_check_finds_the_programs_that_the_tools_find() {
+    let home = Home::new();
+    let tools = with_programs(&home);
+    // No call waits for servers that are not there.
+    home.write("sub/a.yaml", &tools[..10].concat());
+    let warned = home.windlass(["agents", "check", "sub/a.yaml"]).stderr;
+    for tool in ["absent", "locked", "unknown", "beside", "folder", "fine", "own"] {
+        let call = home.windlass(["tools", "call", "sub/a.yaml", tool, "{}"]);
+        assert_eq!(call.code != 0, warned.contains(&format!("the tool `{tool}` cannot start")), "{call:?}");
+    }
+    assert!(!warned.contains("`shell`") && warned.contains("`absent`"), "{warned}");
+}

@@ -3,6 +3,7 @@
 pub(crate) mod checking;
 pub(crate) mod error;
 pub(crate) mod family;
+mod programs;
 pub(crate) mod prompts;
 #[cfg(feature = "mcp")]
 pub(crate) mod servers;

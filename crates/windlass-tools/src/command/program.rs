@@ -35,7 +35,7 @@ pub(crate) fn command(program: &Path, path: Option<&OsStr>, folder: &Path) -> Co
 ///
 /// # Errors
 /// There is no such program, or it may not be run.
-pub(super) fn find(program: &Path, path: Option<&OsStr>, folder: &Path) -> io::Result<PathBuf> {
+pub fn find(program: &Path, path: Option<&OsStr>, folder: &Path) -> io::Result<PathBuf> {
     if !is_name(program) {
         let file = folder.join(program);
         return may_run(&file).map(|()| file);

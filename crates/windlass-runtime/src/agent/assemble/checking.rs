@@ -16,7 +16,7 @@ use windlass_tools::Tool;
 
 use super::error::AssembleError;
 use super::family::member;
-use super::{Gathered, Named, entries, once_each, resolved, takes};
+use super::{Gathered, Named, entries, once_each, programs, resolved, takes};
 use crate::agent::Agent;
 use crate::agent::builder::AgentBuilder;
 use crate::agent::output::OUTPUT_NAME;
@@ -104,6 +104,7 @@ impl Gathered {
         let failed = tried.map_err(|source| Error::Template { agent: file.name.clone(), source })?;
         notes.warnings.extend(file.unmasked.iter().chain(&file.unchecked).cloned());
         notes.warnings.extend(file.remarks.iter().cloned());
+        notes.warnings.extend(programs::missing(file));
         notes.warnings.extend(file.agents_md.as_ref().and_then(missing_agents_md));
         notes.warnings.extend(file.missing_input().into_iter().map(|part| missing_part(file, &part)));
         notes.warnings.extend(failed.map(|(input, error)| {
