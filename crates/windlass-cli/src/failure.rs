@@ -247,7 +247,14 @@ impl From<windlass_server::Error> for Failure {
                 Exit::Failed
             }
         };
-        Self::of(exit, &error).maybe_hint(error.hint())
+        let failure = Self::of(exit, &error).maybe_hint(error.hint());
+        match error {
+            windlass_server::Error::Folder { folder, source } if source.kind() == io::ErrorKind::NotFound => {
+                let file = quoted(&folder.join("agent.yaml").display().to_string());
+                failure.hint(format!("`windlass agents init {file}` makes it, with an agent"))
+            }
+            _ => failure,
+        }
     }
 }
 

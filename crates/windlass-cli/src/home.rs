@@ -144,6 +144,15 @@ impl LogArgs {
             .hint("`windlass run FILE INPUT` creates it, or name another log with --log")
     }
 
+    /// There is no run yet, and what makes one.
+    pub(crate) fn no_runs(&self) -> String {
+        let first = match self.server() {
+            Some(_) => format!("`windlass run{} AGENT \"your question\"`", self.words()),
+            None => format!("`windlass{} \"What is 17% of 2350?\"`", self.words()),
+        };
+        format!("no runs yet; {first} makes the first one")
+    }
+
     /// The arguments for this log or server in suggested commands, with a leading space.
     pub(crate) fn words(&self) -> String {
         if let Some(server) = &self.server {

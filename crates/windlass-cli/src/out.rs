@@ -31,6 +31,9 @@ pub(crate) use waiting::{Prompting, calm, can_wait, is_calm, is_prompting, waiti
 /// Time to wait for a panic's message to be written: a tenth of a second.
 const PANIC_WAIT: Duration = Duration::from_millis(100);
 
+/// Indentation of the lines after the first of what an empty list says.
+const EMPTY_INDENT: usize = 2;
+
 /// Whether the last thing on stdout was a piece of a line.
 static WITHIN_LINE: AtomicBool = AtomicBool::new(false);
 
@@ -75,6 +78,11 @@ pub(crate) fn say_item(text: &str, indent: usize) {
     }
     let columns = waiting::columns(io::stderr().as_fd());
     wrapping::wrapped(&wrapping::words(&text), indent, columns).iter().for_each(say);
+}
+
+/// Why a list is empty and what to type next, on stderr.
+pub(crate) fn empty(text: &str) {
+    say_item(text, EMPTY_INDENT);
 }
 
 /// A piece of an answer on stdout, shown at once: byte for byte, unless stdout is a terminal.

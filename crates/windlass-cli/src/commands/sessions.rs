@@ -110,7 +110,7 @@ async fn list(log: Option<Arc<dyn Store>>, args: ListArgs) -> Result<Exit, Failu
     if rows.len() > 1 {
         aligned(&rows).iter().try_for_each(out::line)?;
     } else {
-        out::note("no sessions");
+        out::empty("no sessions; `windlass chat --session NAME` begins one");
     }
     if args.all {
         return Ok(Exit::Good);

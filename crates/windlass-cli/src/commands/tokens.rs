@@ -173,6 +173,11 @@ fn list<'t>(tokens: impl Iterator<Item = &'t Token>, as_json: bool) -> std::io::
     if as_json {
         return tokens.map(form).try_for_each(|value| out::json(&value));
     }
+    let mut tokens = tokens.peekable();
+    if tokens.peek().is_none() {
+        out::empty("no tokens; `windlass tokens create` makes one, and so does the first `windlass serve`");
+        return Ok(());
+    }
     let head = ["ID", "OWNER", "AGENTS", "VERBS", "MADE", "ENDS", "NAME"].map(str::to_owned);
     let names = |all: Vec<String>| if all.is_empty() { "all".to_owned() } else { all.join(",") };
     let row = |token: &Token| {

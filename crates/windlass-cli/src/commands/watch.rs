@@ -62,7 +62,7 @@ pub(crate) struct WatchArgs {
 pub(crate) async fn run(args: WatchArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     let Some(answering) = Answering::of(Reach::of(&args.log)?, &args.log) else {
-        out::note("no runs");
+        out::empty(&args.log.no_runs());
         return Ok(Exit::Good);
     };
     if args.json {

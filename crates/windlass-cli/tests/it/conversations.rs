@@ -31,7 +31,10 @@ fn sessions_are_listed_by_name() {
     assert_eq!(listed(&home.windlass(["sessions", "list", "--json"])), 3);
     assert_eq!(listed(&home.windlass(["sessions", "list", "--limit", "1"])), 2);
     let none = Home::without_log().windlass(["sessions", "list"]);
-    assert_eq!((none.code, none.stdout.as_str(), none.stderr.as_str()), (0, "", "no sessions\n"));
+    assert_eq!(
+        (none.code, none.stdout.as_str(), none.stderr.as_str()),
+        (0, "", "no sessions; `windlass chat --session NAME` begins one\n")
+    );
 }
 
 #[test]

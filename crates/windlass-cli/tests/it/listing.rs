@@ -69,7 +69,10 @@ fn runs_are_listed_since_a_time() {
     assert_eq!(ids(&home.windlass(["runs", "list", "--since", "1h"])).len(), 5);
     assert_eq!(ids(&home.windlass(["runs", "list", "--since", "2001-01-01"])).len(), 5);
     let none = home.windlass(["runs", "list", "--since", "2100-01-01 12:00"]);
-    assert_eq!((none.stdout.as_str(), none.stderr.trim()), ("", "no runs"));
+    assert_eq!(
+        (none.stdout.as_str(), none.stderr.trim()),
+        ("", "no such runs; `windlass runs list` lists all")
+    );
     assert_end!(home, home.windlass(["runs", "list", "--since", "yesterday"]));
 }
 
@@ -140,4 +143,41 @@ fn running_and_interrupted_runs_are_told_apart() {
     assert_eq!(finish(live).code, 0);
     assert_end!(home, home.windlass(["runs", "list", "--status", "running"]));
     assert_end!(home, home.windlass(["runs", "list", "--status", "dead"]));
+}
+
+/// A new user is told what to type, and what is told can be typed.
+#[test]
+fn what_is_empty_says_what_to_do_next() {
+    let home = Home::without_log();
+    let first = "no runs yet; `windlass \"What is 17% of 2350?\"` makes the first one\n";
+    for args in [&["runs", "list"][..], &["runs", "stats"], &["runs", "resume", "--all"], &["watch"]] {
+        let none = end(home.command(args).output().unwrap());
+        assert_eq!((none.code, none.stdout.as_str(), none.stderr.as_str()), (0, "", first), "{args:?}");
+    }
+    // A log without runs is as empty as none.
+    home.windlass(["runs", "import", "/dev/null", "--log", "a b.db"]);
+    let named = home.windlass(["runs", "list", "--log", "a b.db"]).stderr;
+    assert!(named.contains("`windlass --log 'a b.db' \"What is 17% of 2350?\"`"), "{named}");
+    let served = home.windlass(["serve", "my agents"]);
+    assert!(
+        served.code != 0 && served.stderr.contains("`windlass agents init 'my agents/agent.yaml'`"),
+        "{served:?}"
+    );
+    assert_eq!(home.windlass(["agents", "init", "my agents/agent.yaml"]).code, 0);
+    assert_eq!(home.windlass(["serve", "my agents", "--check"]).code, 0);
+    let tokens = home.windlass(["tokens", "list"]);
+    assert!(tokens.stdout.is_empty() && tokens.stderr.contains("`windlass tokens create`"), "{tokens:?}");
+    assert_eq!(home.windlass(["tokens", "list", "--json"]).stderr, "");
+    assert!(home.windlass(["agents", "default"]).stderr.contains("`windlass agents default FILE`"));
+    let last = home.windlass(["runs", "show", "last", "--log", "a b.db"]);
+    assert!(last.code == 1 && last.stderr.contains("hint: `windlass"), "{last:?}");
+    assert_eq!(home.typed(&home.path(""), "windlass \"What is 17% of 2350?\"").code, 0);
+    assert_eq!(ids(&home.windlass(["runs", "list"])).len(), 1);
+    let other = home.windlass(["runs", "list", "--agent", "nobody"]).stderr;
+    assert_eq!(other, "no such runs; `windlass runs list` lists all\n");
+    let sessions = home.windlass(["sessions", "list"]).stderr;
+    assert!(
+        sessions.contains("`windlass chat --session NAME`") && sessions.contains("`--all`"),
+        "{sessions}"
+    );
 }

@@ -50,8 +50,10 @@ fn show(agent: Option<&Path>, as_json: bool) -> std::io::Result<()> {
     if as_json {
         return out::json(&json!({ "type": "default_agent", "file": agent.map(home::absolute) }));
     }
-    match agent {
-        Some(file) => out::line(format_args!("default agent: {}", file.display())),
-        None => out::line("default agent: the built-in assistant"),
+    if let Some(file) = agent {
+        return out::line(format_args!("default agent: {}", file.display()));
     }
+    out::line("default agent: the built-in assistant")?;
+    out::empty("`windlass agents default FILE` sets one of yours");
+    Ok(())
 }

@@ -29,7 +29,7 @@ pub(super) async fn run(
 ) -> Result<Exit, Failure> {
     view.calm();
     let Some(log) = log_args.open_existing()? else {
-        out::note("no runs");
+        out::empty(&log_args.no_runs());
         return Ok(Exit::Good);
     };
     if wait && !view.json && !view.quiet {

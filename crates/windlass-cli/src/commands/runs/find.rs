@@ -35,7 +35,10 @@ pub(crate) async fn open_log(args: &LogArgs, word: &str) -> Result<(Arc<SqliteLo
 pub(crate) async fn run(log: &dyn Index, word: &str) -> Result<RunId, Failure> {
     if word == "last" {
         let newest = newest(log).await?;
-        return newest.ok_or_else(|| Failure::new(Exit::Failed, "there are no runs in this log"));
+        return newest.ok_or_else(|| {
+            Failure::new(Exit::Failed, "there are no runs in this log")
+                .hint("`windlass \"What is 17% of 2350?\"` makes the first one")
+        });
     }
     if let Ok(run) = word.parse::<RunId>() {
         return Ok(log.summary(run).await?.run);
@@ -49,7 +52,7 @@ pub(crate) async fn run(log: &dyn Index, word: &str) -> Result<RunId, Failure> {
 }
 
 /// The newest run that no other run has handed over: a child run is part of its root's work.
-async fn newest(log: &dyn Index) -> Result<Option<RunId>, Failure> {
+pub(super) async fn newest(log: &dyn Index) -> Result<Option<RunId>, Failure> {
     let mut pages = ListPages::new(log, RunFilter { limit: NEWEST, ..RunFilter::default() });
     while let Some(page) = pages.next().await? {
         if let Some(root) = page.iter().find(|line| line.parent.is_none()) {

@@ -6,6 +6,7 @@ use windlass_read::ListPages;
 use windlass_read::json;
 use windlass_store::{RunFilter, RunStatus, RunSummary, Store};
 
+use super::find::newest;
 use super::listed;
 use super::since::{Moment, moment};
 use crate::agents::now;
@@ -67,9 +68,9 @@ pub(super) struct ListArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: ListArgs, log: &LogArgs) -> Result<Exit, Failure> {
-    let log_words = log.words();
-    let log = Reach::of(log)?.store();
+pub(super) async fn run(args: ListArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
+    let log_words = log_args.words();
+    let log = Reach::of(log_args)?.store();
     let runs = match &log {
         Some(log) => chosen(&args, &**log).await?,
         None => Vec::new(),
@@ -83,14 +84,25 @@ pub(super) async fn run(args: ListArgs, log: &LogArgs) -> Result<Exit, Failure> 
             out::note(format_args!("`windlass runs resume{log_words} {run}` continues an interrupted run"));
         }
     } else {
-        let near = match (&log, &args.session) {
-            (Some(log), Some(session)) => near_session(&**log, session).await?,
-            _ => None,
-        };
-        let near = near.map(|near| format!("; did you mean session `{near}`?"));
-        out::note(format_args!("no runs{}", near.unwrap_or_default()));
+        out::empty(&none(&args, log_args, log.as_deref()).await?);
     }
     Ok(Exit::Good)
+}
+
+/// Why there is nothing to list, and what to type.
+async fn none(args: &ListArgs, log_args: &LogArgs, log: Option<&dyn Store>) -> Result<String, Failure> {
+    let Some(log) = log else { return Ok(log_args.no_runs()) };
+    if newest(log).await?.is_none() {
+        return Ok(log_args.no_runs());
+    }
+    let near = match &args.session {
+        Some(session) => near_session(log, session).await?,
+        None => None,
+    };
+    Ok(match near {
+        Some(near) => format!("no runs; did you mean session `{near}`?"),
+        None => format!("no such runs; `windlass runs list{}` lists all", log_args.words()),
+    })
 }
 
 /// The runs to list, newest first.

@@ -51,7 +51,7 @@ pub(super) struct StatsArgs {
 
 pub(super) async fn run(args: StatsArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let Some(log) = Reach::of(log_args)?.store() else {
-        out::note("the log does not exist yet");
+        out::empty(&log_args.no_runs());
         return Ok(Exit::Good);
     };
     let runs = newest_runs(&*log, args.agent.map(Text::from), args.limit).await?;
