@@ -1,0 +1,4 @@
+//! What a terminal shows of rows.
+
+#[cfg(test)]
+mod cells;
