@@ -97,6 +97,8 @@ struct Turn {
     reasoning: String,
     /// The sources of its text, a line each.
     sources: Vec<String>,
+    /// Whether the person has stopped it.
+    stopped: bool,
 }
 
 impl Plain {
@@ -182,16 +184,7 @@ impl Plain {
                 self.enter(*action);
                 self.turn.reasoning.push_str(text);
             }
-            Update::Void { action } if self.turn.action == Some(*action) => {
-                let rendered = match &self.face {
-                    Some(face) => face.drop_text(),
-                    None => self.turn.rendered > 0,
-                };
-                if rendered {
-                    self.warn("the reply broke off; ignore the part shown above");
-                }
-                self.turn = Turn::default();
-            }
+            Update::Void { action } if self.turn.action == Some(*action) => self.void(),
             Update::Log(line) if matches!(line.level, LogLevel::Overshot | LogLevel::Unheard) => {
                 self.warn(&cut(&line.text, usize::MAX));
             }
@@ -202,11 +195,27 @@ impl Plain {
         }
     }
 
+    /// The reply broke off. Who has stopped it knows that, and keeps what came.
+    fn void(&mut self) {
+        let turn = std::mem::take(&mut self.turn);
+        if turn.stopped {
+            self.end_text();
+            return;
+        }
+        let rendered = match &self.face {
+            Some(face) => face.drop_text(),
+            None => turn.rendered > 0,
+        };
+        if rendered {
+            self.warn("the reply broke off; ignore the part shown above");
+        }
+    }
+
     fn enter(&mut self, action: ActionId) {
         if self.turn.action != Some(action) {
             self.end_text();
             self.end_line();
-            self.turn = Turn { action: Some(action), ..Turn::default() };
+            self.turn = Turn { action: Some(action), stopped: self.turn.stopped, ..Turn::default() };
         }
     }
 
@@ -236,6 +245,10 @@ impl Plain {
         self.count(event);
         if self.rendered_by_face(&event.fact) {
             return;
+        }
+        if let Fact::People(PeopleFact::CancelRequested(_)) = &event.fact {
+            self.turn.stopped = true;
+            self.end_text();
         }
         if let Some(line) = progress(event, &self.calls, &self.cuts) {
             if line.is_warning { self.warn(&line.text) } else { self.remark(&line.text) }
@@ -309,6 +322,7 @@ impl Plain {
             action,
             reasoning: String::new(),
             sources: turn.annotations.iter().flat_map(|all| annotations::sources(all, &self.cuts)).collect(),
+            stopped: self.turn.stopped,
         };
     }
 

@@ -1,5 +1,7 @@
 //! The face of a conversation at a terminal: what a real terminal would show, scrollback included.
 
+mod texts;
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
