@@ -270,6 +270,9 @@ impl Face {
         self.change(|state| {
             let rows = state.stream.finish(draw::look());
             draw::finish(state, draw::Part::Text, &rows);
+            if state.part == draw::Part::Text {
+                state.part = draw::Part::WholeText;
+            }
         });
     }
 

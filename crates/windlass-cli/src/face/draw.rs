@@ -59,6 +59,8 @@ pub(super) enum Part {
     #[default]
     Message,
     Text,
+    /// A text that is whole: the next one stands apart from it.
+    WholeText,
     Call,
 }
 

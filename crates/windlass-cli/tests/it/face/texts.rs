@@ -1,8 +1,8 @@
-//! Texts that are stopped.
+//! Texts that are stopped, and texts that follow each other.
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::talk;
+use super::{stable, talk};
 use crate::kit::Home;
 use crate::server::Reply;
 
@@ -19,6 +19,23 @@ fn ctrl_c_amid_a_text_keeps_what_came() {
     let whole = seat.whole();
     assert!(whole.contains("A first paragraph.\n\nA second one\nstopping…\n"), "{whole}");
     assert!(!whole.contains("broke off"), "{whole}");
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn the_text_after_a_steering_stands_apart_from_the_one_before() {
+    let home = Home::new();
+    let replies = vec![Reply::Pieces(vec!["The first", " answer."]), Reply::Pieces(vec!["A brief one."])];
+    let (mut seat, server) = talk(&home, replies, "", (80, 24));
+    seat.keys("Tell\r");
+    seat.shows("The first");
+    seat.keys("be brief\r");
+    seat.shows("steered: be brief");
+    server.go.send(()).unwrap();
+    seat.shows("answered: ");
+    let whole = stable(&seat.whole());
+    assert!(whole.contains("The first answer.\n\nA brief one.\n"), "{whole}");
     seat.keys("\u{4}");
     assert_eq!(seat.code(), 0);
 }
