@@ -28,6 +28,7 @@ use windlass_terminal::markdown::Stream;
 use crate::out::{self, frames};
 pub(crate) use delegates::Delegates;
 use live::Live;
+pub(crate) use live::artifacts;
 use modes::Modes;
 use question::Asking;
 pub(crate) use question::{Asked, Key, Then};
@@ -297,12 +298,13 @@ impl Face {
     }
 
     /// A call that has begun has ended: its line goes to the scrollback, and all of it is kept under that title for those who want to see it.
-    pub(crate) fn end(&self, call: &str, title: &str, ended: &CallOutcome) {
+    /// `artifacts` is the command that lists the long texts of its run.
+    pub(crate) fn end(&self, call: &str, title: &str, ended: &CallOutcome, artifacts: &str) {
         let result = outcome(ended);
         let first = result.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let failed = !matches!(ended, CallOutcome::Ok { .. });
         self.change(|state| {
-            state.live.detail(title, &result);
+            state.live.detail(title, &live::whole(ended, artifacts));
             if let Some(row) = state.live.end(call, first, failed, draw::look()) {
                 draw::finish(state, draw::Part::Call, &[row]);
             }

@@ -105,7 +105,7 @@ impl View {
         if let Self::Plain(plain) = &mut self {
             plain.face = face.cloned();
             plain.paper.face = face.cloned();
-            plain.delegates = delegates;
+            plain.delegates = delegates.map(|delegates| delegates.logged(&plain.log_words));
         }
         self
     }

@@ -10,7 +10,7 @@ use windlass_read::words::{Calls, Cuts};
 use windlass_runtime::Update;
 use windlass_runtime::host::{Host, Position};
 
-use super::Face;
+use super::{Face, artifacts};
 
 /// Agents that are shown below each other; what is deeper is shown by its lead's line alone.
 const DEEPEST: usize = 4;
@@ -20,6 +20,8 @@ const DEEPEST: usize = 4;
 pub(crate) struct Delegates {
     host: Host,
     face: Face,
+    /// The option that names the log, for commands that are suggested.
+    log: String,
 }
 
 /// A run that a task was handed to.
@@ -38,7 +40,11 @@ impl std::fmt::Debug for Delegates {
 
 impl Delegates {
     pub(crate) fn new(host: Host, face: Face) -> Self {
-        Self { host, face }
+        Self { host, face, log: String::new() }
+    }
+
+    pub(crate) fn logged(self, words: &str) -> Self {
+        Self { log: words.to_owned(), ..self }
     }
 
     /// Shows the calls of that run, which `agent` carries out, until it has ended.
@@ -90,7 +96,9 @@ impl Delegates {
             ..
         })) = fact
         {
-            self.face.end(&key(call.as_str()), &name(&calls.name(call)), ended);
+            let args = calls.whole_args(call).unwrap_or_default();
+            let title = format!("{} {args}", name(&calls.name(call)));
+            self.face.end(&key(call.as_str()), &title, ended, &artifacts(&self.log, run));
         }
     }
 }

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use windlass_core::event::Millis;
-use windlass_read::words::span;
+use windlass_core::message::{Content, Part};
+use windlass_core::{CallOutcome, RunId};
+use windlass_read::words::{count, outcome, span};
 use windlass_terminal::markdown::Look;
 use windlass_terminal::rows::{Cut, Margin, fitted, width, wrapped};
 use windlass_terminal::{Color, Line, Modifier, Span, Style};
@@ -15,6 +17,8 @@ use crate::waiting::picture;
 const DETAILS: usize = 32;
 /// The most bytes that are kept of such a text: 256 KiB.
 const DETAIL_BYTES: usize = 256 * 1024;
+/// Digits of a digest that name a text.
+const DIGITS: usize = 12;
 /// Calls that are shown one by one; the others are counted.
 const CALLS: usize = 6;
 
@@ -138,6 +142,29 @@ impl Call {
         let args = if left > 3 { format!(" {}", fitted(&self.args, left)) } else { String::new() };
         vec![Span::styled(name, Style::new().add_modifier(Modifier::BOLD)), Span::styled(args, dim())]
     }
+}
+
+/// Everything that is known of an outcome. Of a long text these are its ends, and the command that writes it to a file.
+pub(super) fn whole(ended: &CallOutcome, artifacts: &str) -> String {
+    let CallOutcome::Ok { content: Content::Parts(parts) } = ended else { return outcome(ended) };
+    let words = parts.iter().map(|part| match part {
+        Part::Text { text } => text.to_string(),
+        Part::Stored(stored) => {
+            let left = stored.bytes.saturating_sub((stored.head.len() + stored.tail.len()) as u64);
+            let digits = stored.sha256.get(..DIGITS).unwrap_or(&stored.sha256);
+            let command = format!("`{artifacts} {digits} --to FILE` writes all of it to a file");
+            format!("{}\n… {}: {command}\n{}", stored.head, count(left, "more byte"), stored.tail)
+        }
+        Part::Image(media) | Part::File(media) => format!("[{}]", media.media_type),
+    });
+    words.collect::<Vec<_>>().join("\n")
+}
+
+/// The command that lists the long texts of a run. The end of its id denotes it.
+pub(crate) fn artifacts(log: &str, run: RunId) -> String {
+    let id = run.to_string();
+    let end = id.rsplit('-').next().unwrap_or(&id);
+    format!("windlass runs artifacts{log} {end}")
 }
 
 /// The text up to [`DETAIL_BYTES`].

@@ -1,5 +1,6 @@
 //! The face of a conversation at a terminal: what a real terminal would show, scrollback included.
 
+mod load;
 mod texts;
 
 use rustix::process::{Pid, Signal, kill_process};

@@ -8,6 +8,7 @@ use windlass_core::{Fact, Status};
 use windlass_runtime::Update;
 
 use super::Plain;
+use crate::face::artifacts;
 use crate::view::each;
 
 impl Plain {
@@ -40,7 +41,8 @@ impl Plain {
                 // It was denied, or its arguments were refused.
                 face.begin(call.as_str(), &name, &self.calls.args(call, &self.cuts).unwrap_or_default());
             }
-            face.end(call.as_str(), &format!("{name} {args}"), ended);
+            let artifacts = self.run.map(|run| artifacts(&self.log_words, run)).unwrap_or_default();
+            face.end(call.as_str(), &format!("{name} {args}"), ended, &artifacts);
             return true;
         }
         // The question and its answer stand above.
