@@ -2,7 +2,8 @@
 
 use super::talk;
 use crate::kit::Home;
-use crate::server::Reply;
+use crate::seat::Seat;
+use crate::server::{Reply, Server};
 
 /// Ten thousand lines of 400 bytes, and one line of ten megabytes.
 const TOOLS: &str = r#"
@@ -18,6 +19,62 @@ tools:
       effect: read_only
       parameters: { type: object }
 "#;
+/// More than a peak differs by itself, and less than all but one of the results take: 16 MiB.
+const NOISE: u64 = 16 * 1024;
+const MANY: usize = 6;
+
+/// The most memory that the process has had, in KiB.
+fn peak(seat: &Seat) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", seat.child.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// The peak of a command whose model calls the tool so often, and what the terminal shows at the end.
+fn after(command: &[&str], tool: &str, calls: usize) -> (u64, String) {
+    let home = Home::new();
+    // Equal calls in a row would end the run.
+    let call = |number: usize| Reply::Call(tool.into(), format!("{{\"number\":{number}}}"));
+    let mut replies: Vec<_> = (0..calls).map(call).collect();
+    replies.push(Reply::Pieces(vec!["Read", "."]));
+    let server = Server::start(replies);
+    home.write("agent.yaml", &format!("{}{TOOLS}", server.agent()));
+    let mut seat = Seat::sized(&home, command, (80, 24));
+    let chats = command[0] == "chat";
+    if chats {
+        seat.shows("\n>");
+        seat.keys("Go\r");
+    }
+    seat.shows("Read");
+    let peak = peak(&seat);
+    server.go.send(()).unwrap();
+    seat.shows("answered: ");
+    if chats {
+        seat.keys("\u{4}");
+    }
+    assert_eq!(seat.ended(), 0);
+    (peak, seat.whole())
+}
+
+#[test]
+fn ten_thousand_lines_and_a_line_of_ten_megabytes_of_a_tool_are_a_row_and_no_memory() {
+    for command in [&["chat", "agent.yaml"][..], &["run", "agent.yaml", "Go"]] {
+        for tool in ["lines", "line"] {
+            let (once, _) = after(command, tool, 1);
+            let (often, whole) = after(command, tool, MANY);
+            assert!(
+                often < once + NOISE,
+                "{command:?} {tool}: {once} KiB, and after {MANY} calls {often} KiB"
+            );
+            let rows: Vec<&str> = whole.lines().filter(|row| row.starts_with("✓ ")).collect();
+            assert_eq!(rows.len(), MANY, "{whole}");
+            let is_whole = |row: &&str| row.contains(tool) && row.contains(" bytes) line 1 of x");
+            assert!(rows.iter().all(is_whole), "{whole}");
+            assert!(!whole.contains("line 2 of"), "{whole}");
+        }
+    }
+}
+
 #[test]
 fn of_a_long_result_ctrl_o_shows_both_ends_and_the_command_that_writes_all_of_it() {
     let home = Home::new();
