@@ -69,13 +69,12 @@ impl Chat {
 
     /// Sends a message, and shows what the agent does about it.
     pub(super) async fn send(&mut self, input: Input) -> Result<(), Failure> {
-        if let Some(face) = &self.face {
-            face.echo(input.text());
-        }
         let agent = match &self.speaker {
             Speaker::Here(agent) => agent.clone(),
             Speaker::There(talk) => {
+                let text = input.text().to_owned();
                 let input = input.for_server()?;
+                self.echo(&text);
                 let done = Box::pin(talk.turn(input, &mut self.interrupts)).await;
                 return self.done(done).await;
             }
@@ -85,6 +84,7 @@ impl Chat {
             let how = ForkOptions { at: base.version, changed: true, say: Some(messages) };
             let fork = agent.fork(base.run, how, self.options()).await?;
             self.so_far.base = None;
+            self.echo(input.text());
             self.sent();
             return Box::pin(self.drive(&agent, fork.prepared, None)).await;
         }
@@ -95,12 +95,33 @@ impl Chat {
                 if self.quits() {
                     return Ok(());
                 }
+                if self.open_run(&agent).await?.is_some() {
+                    self.kept(input.text());
+                    return Ok(());
+                }
                 agent.prepare(messages, self.options()).await?
             }
             prepared => prepared?,
         };
+        self.echo(input.text());
         self.sent();
         Box::pin(self.drive(&agent, prepared, None)).await
+    }
+
+    /// The message stands above its answer, below the question that came first.
+    fn echo(&self, text: &str) {
+        if let Some(face) = &self.face {
+            face.echo(text);
+        }
+    }
+
+    /// A message that cannot be sent yet is there to be sent again.
+    fn kept(&self, text: &str) {
+        out::note("your message was not sent: the run before it has not ended");
+        match &self.face {
+            Some(face) => face.put(text),
+            None => out::note(format_args!("it was: {text}")),
+        }
     }
 
     async fn drive(
@@ -175,6 +196,9 @@ impl Chat {
             Err(failure) if failure.exit == Exit::Cancelled && self.terminal.is_some() && !self.quits() => {
                 out::note("cancelled; the conversation continues");
                 Ok(())
+            }
+            Err(failure) if failure.exit == Exit::Suspended && self.terminal.is_some() && !self.quits() => {
+                Err(failure.hint("here your next message puts the question again first; /stop ends its run"))
             }
             verdict => verdict.map(drop),
         }
