@@ -38,6 +38,7 @@ pub mod files;
 pub mod template;
 pub mod yaml;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -141,6 +142,12 @@ pub struct AgentFile {
     node: Node,
 }
 
+/// A folder stands for the `agent.yaml` in it, as `windlass init` makes one.
+fn within(path: &Path) -> Cow<'_, Path> {
+    let file = path.join("agent.yaml");
+    if path.is_dir() && file.is_file() { Cow::Owned(file) } else { Cow::Borrowed(path) }
+}
+
 /// The text of an agent file.
 fn text_of(path: &Path, files: &dyn Files) -> Result<String, AgentFileError> {
     let bytes = files
@@ -153,12 +160,13 @@ fn text_of(path: &Path, files: &dyn Files) -> Result<String, AgentFileError> {
 }
 
 impl AgentFile {
-    /// Reads an agent file. `env` answers `${NAME}`, and the preset's [variables](windlass_core::policy::Preset::variables).
+    /// Reads an agent file, or the `agent.yaml` in a folder. `env` answers `${NAME}`, and the preset's
+    /// [variables](windlass_core::policy::Preset::variables).
     ///
     /// # Errors
     /// The file cannot be read, or something in it does not fit.
     pub fn read(path: &Path, env: Env<'_>) -> Result<Self, AgentFileError> {
-        Self::read_from(&Disk, path, env)
+        Self::read_from(&Disk, &within(path), env)
     }
 
     /// The same, from files that may be kept elsewhere than on the disk ([`AgentSource`]).
@@ -171,6 +179,7 @@ impl AgentFile {
 
     /// All errors of an agent file that are known from its text, by line; none if the file cannot be read or is no YAML.
     pub fn faults(path: &Path, env: Env<'_>) -> Vec<YamlError> {
+        let path = &*within(path);
         let Some(node) = text_of(path, &Disk).ok().and_then(|text| yaml::parse(&text).ok()) else {
             return Vec::new();
         };

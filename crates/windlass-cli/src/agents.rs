@@ -34,9 +34,6 @@ pub(crate) fn read(path: &Path, overrides: &Overrides) -> Result<AgentFile, Fail
 /// `models` are those that a run has used: they stand in for `auto`.
 fn read_with(path: &Path, overrides: &FileOverrides, models: &[String]) -> Result<AgentFile, Failure> {
     let env = |name: &str| overrides.variable(name, &home::env);
-    // What `windlass init` makes.
-    let within = path.join("agent.yaml");
-    let path = if path.is_dir() && within.is_file() { within.as_path() } else { path };
     let mut file = if from_env::is(path) {
         AgentFile::from_environment(path, &env)?
     } else if assistant::is(path) {
