@@ -86,8 +86,11 @@ impl FileOverrides {
             let same =
                 file.models.first().filter(|first| first.base_url.is_some() && !Self::is_chosen(model));
             let entry = same.filter(|_| !model.contains('/')).cloned();
+            let provider =
+                entry.as_ref().and_then(|entry| entry.use_.split_once('/')).map(|(provider, _)| provider);
+            let use_ = provider.map_or_else(|| model.clone(), |provider| format!("{provider}/{model}"));
             let entry = entry.map(|entry| ModelEntry { prices: None, ..entry }).unwrap_or_default();
-            file.models = vec![ModelEntry { use_: model.clone(), ..entry }];
+            file.models = vec![ModelEntry { use_, ..entry }];
         }
         if let Some(url) = &self.base_url {
             for entry in file.models.iter_mut().filter(|entry| !Self::is_chosen(&entry.use_)) {

@@ -60,3 +60,35 @@ fn an_agent_within_another_document_has_no_source() {
     let agent = AgentFile::from_node(&node, file, &env, crate::ModelNames::Plain).unwrap();
     assert_eq!(AgentSource::of(&agent, FileOverrides::default()), None);
 }
+
+#[test]
+fn a_bare_model_name_is_one_of_the_same_server_and_provider() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = "base_url: \"http://127.0.0.1:1/v1\", temperature: 0.5";
+    for (used, wanted, then, keeps) in [
+        ("m", "other", "other", true),
+        ("anthropic/m", "other", "anthropic/other", true),
+        ("m", "openai/other", "openai/other", false),
+        ("m", "tour", "tour", false),
+    ] {
+        let mut file = read(folder.path(), "a.yaml", &format!("model: {{ use: {used}, {address} }}\n"));
+        let overrides = FileOverrides { model: Some(wanted.to_owned()), ..FileOverrides::default() };
+        overrides.apply(&mut file, &[]);
+        let model = &file.models[0];
+        assert_eq!((model.use_.as_str(), model.base_url.is_some()), (then, keeps), "{used} {wanted}");
+        assert_eq!(model.temperature.is_some(), keeps);
+    }
+    let mut file = read(folder.path(), "a.yaml", "model: openai/m\n");
+    let overrides = FileOverrides { model: Some("other".to_owned()), ..FileOverrides::default() };
+    overrides.apply(&mut file, &[]);
+    assert_eq!(file.models[0].use_, "other");
+}
+
+#[test]
+fn a_folder_stands_for_the_agent_file_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(AgentFile::read(folder.path(), &env).is_err());
+    read(folder.path(), "agent.yaml", "name: inner\nmodel: tour\n");
+    let file = AgentFile::read(folder.path(), &env).unwrap();
+    assert_eq!((file.name.as_str(), file.folder.as_path()), ("inner", folder.path()));
+}
