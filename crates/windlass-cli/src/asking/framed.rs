@@ -72,16 +72,21 @@ async fn edited(face: &Face, put: &mut Put<'_>, asked: &Asked) -> Option<Result<
         let args = draft.edit(&editor, subject).await;
         return Some(args.map(|args| Answer::ApproveWith { args }));
     }
-    let choices = "`EDITOR` is not set: type the arguments as JSON; Ctrl-D: later".to_owned();
+    let choices = "`EDITOR` is not set: type the arguments as JSON; Enter alone goes back".to_owned();
     face.ask(Asked { choices, keys: &[], ..asked.clone() });
-    let line = tokio::select! {
-        biased;
-        () = LEFT.notified() => None,
-        line = face.typed() => line,
-    };
-    let answer = put.read_args(line?.trim());
-    if answer.is_err() {
-        face.ask(asked.clone());
+    loop {
+        let line = tokio::select! {
+            biased;
+            () = LEFT.notified() => None,
+            line = face.typed() => line,
+        }?;
+        if line.trim().is_empty() {
+            face.ask(asked.clone());
+            return Some(Err("the arguments are as they were".to_owned()));
+        }
+        match put.read_args(line.trim()) {
+            Ok(answer) => return Some(Ok(answer)),
+            Err(why) => face.unclear(&why),
+        }
     }
-    Some(answer)
 }

@@ -4,53 +4,80 @@ use windlass_core::event::QuestionKind;
 
 use crate::face::{Key, Then};
 
-const fn key(letter: char, then: Then, about: &'static str) -> Key {
-    Key { letter, about, then, enters: false }
+const fn key(letter: char, label: &'static str, then: Then, about: &'static str) -> Key {
+    Key { letter, label, about, then, enters: false, number: None }
 }
 
-const fn entered(letter: char, then: Then, about: &'static str) -> Key {
-    Key { letter, about, then, enters: true }
+impl Key {
+    /// Enter alone does the same.
+    const fn entered(self) -> Self {
+        Self { enters: true, ..self }
+    }
+
+    /// So does the number of a suggestion.
+    const fn numbered(self, number: char) -> Self {
+        Self { number: Some(number), ..self }
+    }
 }
 
-const LATER: Key =
-    key('l', Then::Answers, "leave the question: the run waits, and is asked again when you go on");
+const LATER: Key = key(
+    'l',
+    "[l]ater",
+    Then::Answers,
+    "leave the question: the run waits, and is asked again when you go on",
+);
 
 static APPROVAL: [Key; 6] = [
-    key('y', Then::Answers, "the call runs, this once"),
+    key('y', "[y]es", Then::Answers, "the call runs, this once"),
     key(
         'a',
+        "[a]lways",
         Then::Enter("always: Enter lets this and all later calls of the tool in this session run"),
         "it runs, and so do further calls of this tool in this session; Enter confirms it",
     ),
-    key('n', Then::Words("why not? "), "it does not run; the model reads your reason and goes on"),
-    key('e', Then::Answers, "change the arguments in your editor, then it runs"),
-    key('s', Then::Answers, "show the arguments whole, above"),
+    key('n', "[n]o", Then::Words("why not? "), "it does not run; the model reads your reason and goes on"),
+    key('e', "[e]dit", Then::Answers, "change the arguments in your editor, then it runs"),
+    key('s', "[s]how all", Then::Answers, "show the arguments whole, above"),
     LATER,
 ];
 static OUTCOME: [Key; 4] = [
-    key('r', Then::Words("its result: "), "it ran: type its result, as the tool would have given it"),
+    key(
+        'r',
+        "[r]esult",
+        Then::Needs("its result: "),
+        "it ran: type its result, as the tool would have given it",
+    ),
     key(
         'a',
+        "run [a]gain",
         Then::Enter("again: Enter runs the call once more, whatever it did before"),
         "run the call again, though it may have had its effect; Enter confirms it",
     ),
-    key('u', Then::Answers, "nobody knows: the model is told so, and goes on"),
+    key('u', "[u]nknown", Then::Answers, "nobody knows: the model is told so, and goes on"),
     LATER,
 ];
-static PAUSE: [Key; 2] =
-    [entered('r', Then::Words("say to it: "), "the run goes on, with what you say to it"), LATER];
-static AUTH: [Key; 2] = [entered('r', Then::Answers, "the key is renewed: try again"), LATER];
+static PAUSE: [Key; 2] = [
+    key('r', "[r]esume", Then::Words("say to it: "), "the run goes on, with what you say to it").entered(),
+    LATER,
+];
+static AUTH: [Key; 2] = [
+    key('r', "renew the key, then [r]etry", Then::Answers, "the key is renewed: try again")
+        .entered()
+        .numbered('1'),
+    LATER,
+];
 static PLAN: [Key; 5] = [
-    entered('a', Then::Answers, "accept the plan as it is"),
-    key('p', Then::Words("plan (LINE; LINE or JSON): "), "another plan in its place"),
-    key('c', Then::Words("conclude with: "), "end with this text as the answer"),
-    key('j', Then::Words("answer (JSON): "), "end with this value as the answer"),
+    key('a', "[a]ccept", Then::Answers, "accept the plan as it is").entered(),
+    key('p', "[p]lan anew", Then::Needs("plan (LINE; LINE or JSON): "), "another plan in its place"),
+    key('c', "[c]onclude", Then::Needs("conclude with: "), "end with this text as the answer"),
+    key('j', "[j]son", Then::Needs("answer (JSON): "), "end with this value as the answer"),
     LATER,
 ];
 static LIMIT: [Key; 4] = [
-    key('c', Then::Words("conclude with: "), "end with this text, or with what there is"),
-    key('j', Then::Words("answer (JSON): "), "end with this value as the answer"),
-    key('r', Then::Words("the new limit: "), "raise the limit, and go on"),
+    key('c', "[c]onclude", Then::Words("conclude with: "), "end with this text, or with what there is")
+        .numbered('2'),
+    key('j', "[j]son", Then::Needs("answer (JSON): "), "end with this value as the answer"),
+    key('r', "[r]aise", Then::Needs("the new limit: "), "raise the limit, and go on"),
     LATER,
 ];
 
@@ -69,17 +96,12 @@ pub(super) fn keys(kind: QuestionKind) -> &'static [Key] {
 
 /// The answers in a line. `None`: the answer is typed.
 pub(super) fn choices(kind: QuestionKind, chat: bool) -> Option<String> {
-    let letters = match kind {
-        QuestionKind::Approval => "[y]es, [a]lways, [n]o, [e]dit, [s]how all",
-        QuestionKind::Outcome => "[r]esult, run [a]gain, [u]nknown",
-        QuestionKind::Pause => "[r]esume",
-        QuestionKind::Auth => "renew the key, then [r]etry",
-        QuestionKind::Plan => "[a]ccept, [p]lan anew, [c]onclude, [j]son",
-        QuestionKind::Limit(_) => "[c]onclude, [j]son, [r]aise",
-        QuestionKind::Clarify | QuestionKind::Result => return None,
-    };
+    let labels: Vec<&str> = keys(kind).iter().map(|key| key.label).collect();
+    if labels.is_empty() {
+        return None;
+    }
     let quit = if chat { "; Ctrl-C: later, too" } else { "" };
-    Some(format!("{letters}, [l]ater, ? explains{quit}"))
+    Some(format!("{}, ? explains{quit}", labels.join(", ")))
 }
 
 #[cfg(test)]
@@ -100,7 +122,9 @@ mod tests {
         ];
         for kind in kinds {
             let line = choices(kind, true).unwrap();
+            assert!(keys(kind).iter().filter(|key| key.enters).count() <= 1, "{kind:?}");
             for key in keys(kind) {
+                assert!(key.label.contains(&format!("[{}]", key.letter)), "{}", key.label);
                 assert_eq!(line.matches(&format!("[{}]", key.letter)).count(), 1, "{kind:?}: {line}");
                 assert_eq!(
                     keys(kind).iter().filter(|other| other.letter == key.letter).count(),

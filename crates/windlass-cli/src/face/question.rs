@@ -37,11 +37,15 @@ pub(crate) struct Asked {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) letter: char,
+    /// The letter in its word.
+    pub(crate) label: &'static str,
     /// What it does.
     pub(crate) about: &'static str,
     pub(crate) then: Then,
     /// Whether Enter alone does the same.
     pub(crate) enters: bool,
+    /// The number of a suggestion that means the same.
+    pub(crate) number: Option<char>,
 }
 
 /// What follows a letter.
@@ -51,6 +55,8 @@ pub(crate) enum Then {
     Answers,
     /// Words behind this prompt, which may be left out.
     Words(&'static str),
+    /// Words behind this prompt.
+    Needs(&'static str),
     /// Enter, after this line: it does more than the letter tells.
     Enter(&'static str),
 }
@@ -184,7 +190,12 @@ impl Asking {
                 KeyCode::Char('d') if key.modifiers == KeyModifiers::CONTROL => self.lines.push_back(None),
                 KeyCode::Char('?') => self.help = true,
                 KeyCode::Char(letter) if plain => {
-                    match self.asked.keys.iter().find(|key| key.letter == letter) {
+                    match self
+                        .asked
+                        .keys
+                        .iter()
+                        .find(|key| key.letter == letter || key.number == Some(letter))
+                    {
                         Some(chosen) => self.choose(chosen),
                         None => {
                             self.unclear = Some(format!("`{letter}` is no answer: {}", self.asked.choices));
@@ -208,11 +219,17 @@ impl Asking {
             (Done::Sent(text), Step::Words(chosen, _)) => {
                 // Who types `no` means no reason.
                 let words = if chosen.letter == 'n' && text.trim() == "o" { "" } else { text.trim() };
+                if words.is_empty() && matches!(chosen.then, Then::Needs(_)) {
+                    return;
+                }
                 self.lines.push_back(Some(format!("{} {words}", chosen.letter).trim_end().to_owned()));
-                self.step = Step::Answer;
-                self.editor.set("");
+                // Should it be no answer, it is there to be mended.
+                self.editor.set(&text);
             }
-            (Done::Sent(text), _) => self.lines.push_back(Some(text)),
+            (Done::Sent(text), _) => {
+                self.editor.set(&text);
+                self.lines.push_back(Some(text));
+            }
             (Done::End, _) => self.lines.push_back(None),
             (Done::Edited | Done::Unknown, _) => {}
         }
@@ -221,7 +238,7 @@ impl Asking {
     fn choose(&mut self, key: &'static Key) {
         match key.then {
             Then::Answers => self.lines.push_back(Some(key.letter.to_string())),
-            Then::Words(prompt) => self.step = Step::Words(key, prompt),
+            Then::Words(prompt) | Then::Needs(prompt) => self.step = Step::Words(key, prompt),
             Then::Enter(line) => self.step = Step::Enter(key, line),
         }
     }
@@ -265,6 +282,7 @@ impl Asking {
             // The answers stand there once they are taken.
             _ if self.is_new() => "",
             Step::Answer => &self.asked.choices,
+            Step::Words(key, _) if matches!(key.then, Then::Needs(_)) => "Enter sends it; Esc goes back",
             Step::Words(..) => "Enter sends it, with or without words; Esc goes back",
             Step::Enter(_, line) => line,
         };
