@@ -28,7 +28,8 @@ struct Call {
     id: String,
     name: String,
     args: String,
-    since: Instant,
+    /// `None`: it does not run.
+    since: Option<Instant>,
 }
 
 /// What is going on.
@@ -45,7 +46,14 @@ impl Live {
     pub(super) fn begin(&mut self, id: &str, name: &str, args: &str) {
         // Another try takes the place of the one before.
         self.calls.retain(|call| call.id != id);
-        let since = Instant::now();
+        self.push(id, name, args, Some(Instant::now()));
+    }
+
+    pub(super) fn never_began(&mut self, id: &str, name: &str, args: &str) {
+        self.push(id, name, args, None);
+    }
+
+    fn push(&mut self, id: &str, name: &str, args: &str, since: Option<Instant>) {
         self.calls.push(Call { id: id.to_owned(), name: name.to_owned(), args: args.to_owned(), since });
     }
 
@@ -65,9 +73,8 @@ impl Live {
         };
         let mark = Span::styled(mark, Style::new().fg(colour));
         let arrow = if look.unicode { " → " } else { " -> " };
-        // A call that did not run took no time.
-        let took = call.since.elapsed().as_millis() as u64;
-        let time = if took == 0 { String::new() } else { format!("  {}", span(took)) };
+        let took = call.since.map(|since| format!("  {}", span(since.elapsed().as_millis() as u64)));
+        let time = took.unwrap_or_default();
         let room = look.columns.saturating_sub(mark.width() + width(&time) + width(arrow));
         let result = fitted(result, room.saturating_sub(width(&call.name) + 1).max(room / 2));
         let mut row = vec![mark];
@@ -113,7 +120,7 @@ impl Live {
         let spinner = picture(now, look.unicode);
         let mut rows = Vec::new();
         for call in self.calls.iter().take(CALLS) {
-            let time = format!("  {}", seconds(call.since.elapsed()));
+            let time = call.since.map(|since| format!("  {}", seconds(since.elapsed()))).unwrap_or_default();
             let room = look.columns.saturating_sub(2 + width(&time));
             let mut row = vec![Span::styled(format!("{spinner} "), Style::new().fg(Color::Cyan))];
             row.extend(call.words(room));
@@ -127,8 +134,12 @@ impl Live {
         // A line for each call says what is waited for.
         if let Some((what, since)) = self.wait.as_ref().filter(|_| self.calls.is_empty()) {
             let elapsed = now.saturating_sub(*since) / 1_000;
-            let words = fitted(&format!("{spinner} {what} · {elapsed} s · Ctrl-C stops"), look.columns);
-            rows.push(Line::styled(words, dim()));
+            let dot = if look.unicode { " · " } else { " - " };
+            let (time, hint) = (format!("{dot}{elapsed} s"), format!("{dot}Ctrl-C stops"));
+            let room = look.columns.saturating_sub(2 + width(&time));
+            // The time is worth more than the hint.
+            let hint = if width(what) + width(&hint) <= room { hint } else { String::new() };
+            rows.push(Line::styled(format!("{spinner} {}{time}{hint}", fitted(what, room)), dim()));
         }
         rows
     }

@@ -126,14 +126,16 @@ pub(crate) fn redraw(anew: bool) {
 pub(super) fn wrapped_note(parts: &[(Style, &str)]) -> String {
     let columns = size().0.saturating_sub(1).max(1);
     let text: String = parts.iter().map(|(_, text)| *text).collect();
-    let fits = text.split('`').skip(1).step_by(2).all(|command| width(command) + 2 <= columns);
+    let fits = !text.contains(HELD)
+        && text.split('`').skip(1).step_by(2).all(|command| width(command) + 2 <= columns);
     // A space that is not broken at holds a command together until the rows are made.
     let spans: Vec<Span<'_>> = parts
         .iter()
         .map(|(style, text)| Span::styled(if fits { held(text) } else { (*text).to_owned() }, style.on_row()))
         .collect();
     let rows = wrapped(&spans, columns, &Margin::default(), Cut::Words);
-    rows.iter().map(|row| encoded(row, colours()).replace(HELD, " ") + "\n").collect()
+    let released = |row: String| if fits { row.replace(HELD, " ") } else { row };
+    rows.iter().map(|row| released(encoded(row, colours())) + "\n").collect()
 }
 
 /// Stands for a space within a command (Unicode: no-break space).

@@ -38,14 +38,17 @@ impl Plain {
         {
             let (name, args) = (self.calls.name(call), self.calls.whole_args(call).unwrap_or_default());
             if !face.has_begun(call.as_str()) {
-                // It was denied, or its arguments were refused.
-                face.begin(call.as_str(), &name, &self.calls.args(call, &self.cuts).unwrap_or_default());
+                face.never_began(
+                    call.as_str(),
+                    &name,
+                    &self.calls.args(call, &self.cuts).unwrap_or_default(),
+                );
             }
             let artifacts = self.run.map(|run| artifacts(&self.log_words, run)).unwrap_or_default();
             face.end(call.as_str(), &format!("{name} {args}"), ended, &artifacts);
             return true;
         }
-        // The question and its answer stand above.
+        // The question and its answer stand above. The row of a call that an earlier `always` allows follows.
         if let Fact::Call(CallFact::Decided(CallDecided {
             decision: Decision::Approved | Decision::Allowed,
             ..
