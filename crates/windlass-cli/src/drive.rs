@@ -27,7 +27,7 @@ use crate::interrupts::{Interrupt, Interrupts};
 use crate::out::{self, Stream};
 use crate::view::{View, exit_of};
 use crate::waiting::Withdrawn;
-pub(crate) use listening::{Commands, Listening, Verbs, drive_and_listen, message, names_command};
+pub(crate) use listening::{Commands, Listening, Verbs, drive_and_listen, message, names_command, typed_as};
 
 /// The arguments needed to suggest a command that continues a run.
 #[derive(Clone, Debug, Default)]

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use windlass_core::CallOutcome;
 use windlass_read::words::outcome;
+use windlass_runtime::Agent;
 use windlass_terminal::Line;
 use windlass_terminal::crossterm::event::KeyEvent;
 use windlass_terminal::input::{Completer, Editor, History};
@@ -235,15 +236,20 @@ impl Face {
 
     /// Ctrl-C where nothing runs: what is typed is dropped, and without it a line says how to leave.
     pub(crate) fn interrupted(&self) {
+        let mut kept = None;
         self.change_now(|state| {
             if state.editor.text().trim().is_empty() {
                 state.hint = Some("/quit or Ctrl-D leaves the conversation".to_owned());
             } else {
                 state.editor.keep();
+                kept = self.0.history.as_deref().map(|path| (path, state.editor.history().file()));
                 state.hint = Some("Up brings it back".to_owned());
             }
             state.editor.set("");
         });
+        if let Some((path, file)) = kept {
+            keep(path, &file);
+        }
     }
 
     /// Shows these rows in the place of the message. Keys are acts of their own then.
@@ -290,6 +296,11 @@ impl Face {
     /// Whether a run goes on.
     fn works(&self) -> bool {
         self.lock().works
+    }
+
+    /// A call ends that never began: it was denied, or its arguments were refused.
+    pub(crate) fn never_began(&self, call: &str, name: &str, args: &str) {
+        self.lock().live.never_began(call, name, args);
     }
 
     /// Whether a call has begun and not ended.
@@ -349,6 +360,16 @@ impl Face {
         self.lock().status.of_context().unwrap_or_else(|| "nothing is known of the context yet".to_owned())
     }
 
+    /// Shows the model that answers, and the size of its context.
+    pub(crate) fn answers(&self, agent: &Agent) {
+        let model = agent.models().first().map(|model| model.name.to_string()).unwrap_or_default();
+        let window = agent.policy().past.context.max_tokens;
+        self.status(|status| {
+            status.model = model;
+            status.window = window;
+        });
+    }
+
     /// Changes the line of status.
     pub(crate) fn status(&self, change: impl FnOnce(&mut Status)) {
         self.change(|state| change(&mut state.status));
@@ -357,9 +378,9 @@ impl Face {
 
 /// The terminal of a command, with a face where it can show one. It goes back as it was however the command ends.
 #[derive(Debug)]
-pub(crate) struct Taken(Option<Face>);
+pub(crate) struct FaceGuard(Option<Face>);
 
-impl Taken {
+impl FaceGuard {
     /// Takes the terminal, if that is wanted and somebody sits there.
     pub(crate) fn open(wanted: bool, history: Option<std::path::PathBuf>) -> Self {
         Self(if wanted && std::io::stdin().is_terminal() { Face::open(history) } else { None })
@@ -370,7 +391,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for FaceGuard {
     fn drop(&mut self) {
         if let Some(face) = &self.0 {
             face.close();

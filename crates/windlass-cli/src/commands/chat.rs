@@ -22,8 +22,8 @@ use crate::asking::{Place, Roots, Terminal};
 use crate::assistant;
 use crate::cassettes::{CassetteArgs, played};
 use crate::commands::run::new_session;
-use crate::drive::{Words, message, names_command};
-use crate::face::{Face, Taken};
+use crate::drive::{Commands, Words, message, names_command};
+use crate::face::{Face, FaceGuard};
 use crate::failure::{Exit, Failure};
 use crate::home::{self, LogArgs, quoted};
 use crate::interrupts::Interrupts;
@@ -72,7 +72,7 @@ enum Speaker {
     /// An agent of this process.
     Here(Agent),
     /// An agent of a server.
-    There(Talk),
+    There(Box<Talk>),
 }
 
 /// The surroundings of an agent of this process.
@@ -83,7 +83,7 @@ struct Local {
     cassette: Option<Cassette>,
 }
 
-/// Where a conversation stands: behind a message and what came of it.
+/// A place in a conversation: behind a message and what came of it.
 #[derive(Clone, Copy)]
 struct Turn {
     run: RunId,
@@ -136,7 +136,7 @@ struct Total {
 pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let server = Server::of(&args.log)?;
     let history = home::folder().ok().map(|home| home.join("chat_history"));
-    let taken = Taken::open(args.view.draws(), history);
+    let taken = FaceGuard::open(args.view.draws(), history);
     match server {
         Some(server) => Box::pin(on_a_server(server, args, taken.face())).await,
         None => Box::pin(here(args, taken.face())).await,
@@ -190,16 +190,10 @@ async fn on_a_server(server: Server, args: ChatArgs, face: Option<&Face>) -> Res
     server.client.agent(&agent.display().to_string()).await?;
     let named = args.session.name.is_some();
     let session = args.session.name.map_or_else(new_session, SessionId::from);
-    let talk = Talk::new(
-        server,
-        agent.display().to_string(),
-        session.clone(),
-        args.view,
-        (face.cloned(), commands::while_it_works(Vec::new())),
-    );
+    let talk = Talk::new(server, agent.display().to_string(), session.clone(), args.view, face.cloned());
     let (words, terminal) = (talk.words().clone(), talk.terminal().cloned());
     let chat = Chat {
-        speaker: Speaker::There(talk),
+        speaker: Speaker::There(Box::new(talk)),
         local: None,
         session,
         view: args.view,
@@ -244,18 +238,26 @@ impl Chat {
         {
             let version = store.summary(head).await?.version;
             self.so_far.head = Some(Turn { run: head, version });
+            let state = load(&*store, head).await?;
+            self.so_far.answer = answer(&state);
             if let Some(face) = &self.face {
-                recall(face, &load(&*store, head).await?);
+                recall(face, &state);
             }
         }
         Box::pin(self.unfinished()).await
     }
 
-    /// What commands tell while the agent works.
-    fn tells(&self) -> Vec<(&'static str, String)> {
+    /// The commands while the agent works.
+    fn commands(&self) -> Commands {
         let answer = self.so_far.answer.clone().unwrap_or_else(|| verbs::NO_ANSWER.to_owned());
-        let (cost, tools, model) = (self.costs(), self.listed_tools(), self.models());
-        vec![("/cost", cost), ("/tools", tools), ("/model", model), ("/raw", answer)]
+        commands::while_it_works(vec![
+            ("/help", commands::help(self.face.is_some())),
+            ("/cost", self.costs()),
+            ("/context", self.context()),
+            ("/tools", self.listed_tools()),
+            ("/model", self.models()),
+            ("/raw", answer),
+        ])
     }
 
     /// The log that the runs are in.
@@ -269,12 +271,7 @@ impl Chat {
     /// Shows the model that answers.
     fn show_model(&self) {
         if let (Some(face), Speaker::Here(agent)) = (&self.face, &self.speaker) {
-            let model = agent.models().first().map(|model| model.name.to_string()).unwrap_or_default();
-            let window = agent.policy().past.context.max_tokens;
-            face.status(|status| {
-                status.model = model;
-                status.window = window;
-            });
+            face.answers(agent);
         }
     }
 
@@ -367,20 +364,24 @@ impl Chat {
     }
 }
 
+/// The answer of a run that has ended, as the model wrote it.
+fn answer(state: &State) -> Option<String> {
+    let end = state.ended()?;
+    let output = end.output.as_ref().map(|output| format!("{output:#}"));
+    output.or_else(|| end.text.as_deref().map(str::to_owned)).filter(|text| !text.is_empty())
+}
+
 /// Shows the last message of a session, and its answer.
 fn recall(face: &Face, state: &State) {
-    let is_asked = |message: &Arc<Message>| matches!(&**message, Message::User { .. });
-    let Some((asked, _)) = state.history().iter().enumerate().filter(|(_, one)| is_asked(one)).last() else {
-        return;
-    };
-    for message in state.history().iter().skip(asked) {
-        match &**message {
-            Message::User { content, .. } => face.echo(&content.text()),
-            Message::Assistant(reply) => {
-                face.text(&reply.text_without_calls().unwrap_or_default());
-                face.end_text();
-            }
-            Message::System { .. } | Message::TaskDelegation { .. } | Message::Tool(_) => {}
-        }
+    let is_asked = |message: &&Arc<Message>| matches!(&***message, Message::User { .. });
+    if let Some(Message::User { content, .. }) =
+        state.history().iter().filter(is_asked).last().map(|last| &**last)
+    {
+        face.echo(&content.text());
+    }
+    if let Some(answer) = answer(state) {
+        let is_value = state.ended().is_some_and(|end| end.output.is_some());
+        face.text(&if is_value { format!("```json\n{answer}\n```\n") } else { answer });
+        face.end_text();
     }
 }

@@ -25,7 +25,7 @@ use crate::attachments::AttachArgs;
 use crate::cassettes::{CassetteArgs, played};
 use crate::commands::chat::commands_of_a_run;
 use crate::drive::{Listening, Words, drive, drive_and_listen, verdict};
-use crate::face::{Delegates, Face, Taken};
+use crate::face::{Delegates, Face, FaceGuard};
 use crate::failure::{Exit, Failure};
 use crate::from_env;
 use crate::home::{self, LogArgs, quoted};
@@ -184,7 +184,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     session.check(&file, &*log, &mut view, &words).await?;
     // One run is shown as it goes on; many are told of in lines.
     let one = how.batch.batch.is_none() && how.repeat.guard().is_none();
-    let taken = Taken::open(one && !view_args.quiet && view_args.draws(), None);
+    let taken = FaceGuard::open(one && !view_args.quiet && view_args.draws(), None);
     let place = Place { log: log.clone(), roots: Roots::of(&file), chat: false };
     let terminal = if view_args.json { None } else { Terminal::within(place, taken.face().cloned()) };
     let people = terminal.clone().map(|terminal| terminal as Arc<dyn People>);
@@ -260,8 +260,7 @@ impl InFace<'_> {
         interrupts: &mut Interrupts,
         words: &Words,
     ) -> Result<Run, Failure> {
-        let model = self.agent.models().first().map(|model| model.name.to_string());
-        self.face.status(|status| status.model = model.unwrap_or_default());
+        self.face.answers(self.agent);
         let commands = &commands_of_a_run();
         let face = Some(self.face);
         let listening = Listening { terminal: self.terminal, face, queues: false, commands };

@@ -16,7 +16,7 @@ use windlass_terminal::{Line, Modifier, Style};
 
 use crate::agents::now;
 use crate::commands::runs::listed::table as listed_table;
-use crate::face::{Act, Face, Taken};
+use crate::face::{Act, Face, FaceGuard};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::{Interrupt, Interrupts};
@@ -68,7 +68,7 @@ pub(crate) async fn run(args: WatchArgs) -> Result<Exit, Failure> {
     if args.json {
         return changes(&*answering.store(), args.limit, &mut interrupts).await;
     }
-    let taken = Taken::open(true, None);
+    let taken = FaceGuard::open(true, None);
     let Some(face) = taken.face().cloned() else {
         let failure = Failure::new(Exit::Usage, "`windlass watch` needs a terminal that moves its cursor");
         return Err(failure

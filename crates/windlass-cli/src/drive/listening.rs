@@ -35,8 +35,17 @@ pub(crate) struct Listening<'l> {
 pub(crate) struct Commands {
     /// The name of a command, if a word is one.
     pub(crate) named: fn(&str) -> Option<&'static str>,
+    /// The refusal of a word that is none.
+    pub(crate) unknown: fn(&str) -> String,
     /// Commands that only tell something, with what they tell.
     pub(crate) tell: Vec<(&'static str, String)>,
+}
+
+impl Default for Commands {
+    fn default() -> Self {
+        let unknown = |word: &str| format!("unknown command {word}");
+        Self { named: |_| None, unknown, tell: Vec::new() }
+    }
 }
 
 impl Commands {
@@ -67,9 +76,21 @@ pub(crate) fn names_command(word: &str) -> bool {
     word.strip_prefix('/').is_some_and(|rest| !rest.contains('/'))
 }
 
-/// A text as it is meant: two slashes begin a message that begins with one.
+/// Whether a text begins as a command does.
+fn begins_as_command(text: &str) -> bool {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    word.len() > 1 && names_command(word)
+}
+
+/// A text as it is meant: a further slash before what would be a command makes a message of it.
 pub(crate) fn message(text: &str) -> &str {
-    text.strip_prefix('/').filter(|rest| rest.starts_with('/')).unwrap_or(text)
+    text.strip_prefix('/').filter(|rest| begins_as_command(rest)).unwrap_or(text)
+}
+
+/// The way to type such a message.
+pub(crate) fn typed_as(text: &str) -> String {
+    let slash = if begins_as_command(text) { "/" } else { "" };
+    format!("{slash}{text}")
 }
 
 /// What can be said to a run that goes on.
@@ -141,7 +162,7 @@ impl Listening<'_> {
                 out::note(format_args!("{word} does nothing while the agent works (/stop ends its turn)"));
             }
             (None, _) if names_command(word) => {
-                out::note(format_args!("unknown command {} (/help lists the commands)", cut(word, SHORT)));
+                out::note((self.commands.unknown)(&cut(word, SHORT)));
             }
             (None, _) if self.queues => self.queue(text),
             (None, _) => self.steer(verbs, message(text)).await?,
@@ -166,5 +187,28 @@ impl Listening<'_> {
             Some(face) => face.status(|status| status.queued += 1),
             None => out::note("it waits for the end of the turn"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_further_slash_makes_a_message_of_a_command_and_takes_none_from_other_texts() {
+        for text in [
+            "/etc is full",
+            "/help",
+            "2 / 3",
+            "// TODO add it",
+            "/// Docs.",
+            "/usr/bin is full",
+            "/",
+            "a //b",
+        ] {
+            assert_eq!(message(&typed_as(text)), text);
+        }
+        assert_eq!(typed_as("/help"), "//help");
+        assert_eq!(message("// TODO add it"), "// TODO add it");
     }
 }

@@ -29,7 +29,8 @@ pub(crate) struct Talk {
     words: Words,
     terminal: Option<Arc<Terminal>>,
     face: Option<Face>,
-    commands: Commands,
+    /// The commands of the conversation during the next turn.
+    pub(crate) commands: Commands,
 }
 
 impl Talk {
@@ -39,13 +40,12 @@ impl Talk {
         agent: String,
         session: SessionId,
         args: ViewArgs,
-        within: (Option<Face>, Commands),
+        face: Option<Face>,
     ) -> Self {
-        let (face, commands) = within;
         let words = Words { log: server.words.clone(), file: Some(agent.clone()), ..Words::default() };
         let place = Place { log: server.store.clone(), roots: Roots::default(), chat: true };
         let terminal = if args.json { None } else { Terminal::within(place, face.clone()) };
-        Self { server, agent, session, args, words, terminal, face, commands }
+        Self { server, agent, session, args, words, terminal, face, commands: Commands::default() }
     }
 
     /// The next turns belong to this session.

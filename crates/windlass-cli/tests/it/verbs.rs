@@ -23,18 +23,17 @@ fn commands_that_only_tell_something_do_so_while_the_agent_works() {
         ("/tools", "calculate  "),
         ("/model", "(/model NAME goes on with another one)"),
         ("/raw", "there is no answer yet"),
+        ("/context", "\ncontext 12\n"),
         ("/help", "//TEXT"),
     ] {
         seat.keys(&format!("{command}\r"));
-        if command != "/help" {
-            seat.shows(told);
-        }
+        seat.shows(told);
     }
     seat.shows("leave; so does Ctrl-D");
     seat.keys("/undo\r");
     seat.shows("/undo does nothing while the agent works");
     seat.keys("/cots\r");
-    seat.shows("unknown command /cots");
+    seat.shows("unknown command /cots; did you mean /cost?");
     home.write("go", "");
     seat.shows("answered: ");
     seat.keys("\u{4}");
@@ -92,6 +91,8 @@ fn a_session_begins_under_a_name_that_is_free_and_comes_back_as_it_was() {
     seat.shows("answered: ");
     seat.keys("/new tour\r");
     seat.shows("now in session `tour`");
+    seat.keys("/raw\r");
+    seat.shows("there is no answer yet");
     seat.keys("/new trip\r");
     seat.shows("session `trip` has begun already");
     seat.shows("/sessions trip goes on with it");
@@ -104,6 +105,8 @@ fn a_session_begins_under_a_name_that_is_free_and_comes_back_as_it_was() {
     seat.shows("session `trip`: 2 messages");
     seat.shows("> Weigh it\n\nA weighty answer.\n");
     assert!(!seat.whole().contains("  you: "), "{}", seat.whole());
+    seat.keys("/raw\r");
+    seat.shows("A **weighty** answer.");
     seat.keys("\u{4}");
     assert_eq!(seat.code(), 0);
 }
@@ -137,5 +140,25 @@ fn help_is_read_in_forty_columns() {
     assert!(whole.contains("/model [NAME]\n  name the model"), "{whole}");
     assert!(whole.lines().all(|row| row.chars().count() <= 40), "{whole}");
     seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn words_that_are_no_answer_stay_to_be_mended() {
+    let home = Home::new();
+    home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
+    let mut seat = Seat::sized(&home, &["run", "agent.yaml", "What is 2 + 3?"], (80, 24));
+    seat.shows("[y]es");
+    seat.keys("e");
+    seat.shows("`EDITOR` is not set");
+    until("keys count", || {
+        seat.keys("x");
+        seat.whole().contains("> x")
+    });
+    seat.keys("\u{15}{\"expression\": \"4 + 4\"\r");
+    seat.shows("EOF while parsing");
+    seat.shows("> {\"expression\": \"4 + 4\"");
+    seat.keys("}\r");
+    seat.shows("✓ calculate {\"expression\":\"4 + 4\"} → 8");
     assert_eq!(seat.code(), 0);
 }

@@ -77,22 +77,21 @@ pub(super) fn unknown(word: &str) -> String {
     format!("unknown command {word}{near} (/help lists the commands; // begins a message with a slash)")
 }
 
-/// The commands, a line each.
-pub(super) fn help() -> String {
+/// The commands, a line each, and the keys of a face.
+pub(super) fn help(face: bool) -> String {
     let all: Vec<_> = COMMANDS.iter().map(|command| (command.words(), command.about)).collect();
-    columns(&all)
+    if face { format!("{}\n\n{}", columns(&all), keys()) } else { columns(&all) }
 }
 
 /// The keys of the face, a line each.
-pub(super) fn keys() -> String {
+fn keys() -> String {
     let all: Vec<_> = KEYS.iter().map(|(keys, about)| ((*keys).to_owned(), *about)).collect();
     columns(&all)
 }
 
 /// The commands while the agent works: those that only tell something tell that.
-pub(super) fn while_it_works(mut tell: Vec<(&'static str, String)>) -> Commands {
-    tell.push(("/help", help()));
-    Commands { named: |word| found(word).map(|command| command.name), tell }
+pub(super) fn while_it_works(tell: Vec<(&'static str, String)>) -> Commands {
+    Commands { named: |word| found(word).map(|command| command.name), unknown, tell }
 }
 
 /// The commands of a run that is no conversation.
@@ -101,7 +100,7 @@ pub(crate) fn commands_of_a_run() -> Commands {
     let own = COMMANDS.iter().filter(|command| OWN.contains(&command.name));
     let help: Vec<_> = own.map(|command| (command.words(), command.about)).collect();
     let named = |word: &str| found(word).map(|command| command.name).filter(|name| OWN.contains(name));
-    Commands { named, tell: vec![("/help", columns(&help))] }
+    Commands { named, unknown, tell: vec![("/help", format!("{}\n\n{}", columns(&help), keys()))] }
 }
 
 /// Two columns; in a narrow terminal one, with the second part below the first.

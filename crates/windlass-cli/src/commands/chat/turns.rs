@@ -9,10 +9,10 @@ use windlass_core::{Owner, RunId, RunState};
 use windlass_read::load;
 use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions, People, Prepared, Run};
 
-use super::{Chat, Speaker, Turn, commands};
+use super::{Chat, Speaker, Turn, answer, commands};
 use crate::agents::{self, Again, changed};
 use crate::attachments::AttachArgs;
-use crate::drive::{Listening, drive, drive_and_listen, verdict};
+use crate::drive::{Listening, drive, drive_and_listen, typed_as, verdict};
 use crate::face::Delegates;
 use crate::failure::{Exit, Failure};
 use crate::input::Input;
@@ -62,19 +62,23 @@ impl Chat {
         };
         // A message that nobody took is there to be sent again.
         if let (Err(_), false, Some(face)) = (&done, self.so_far.is_sent, &self.face) {
-            face.put(text);
+            face.put(&typed_as(text));
         }
         done
     }
 
     /// Sends a message, and shows what the agent does about it.
     pub(super) async fn send(&mut self, input: Input) -> Result<(), Failure> {
-        let agent = match &self.speaker {
+        let text = input.text().to_owned();
+        let commands = self.commands();
+        let agent = match &mut self.speaker {
             Speaker::Here(agent) => agent.clone(),
             Speaker::There(talk) => {
-                let text = input.text().to_owned();
                 let input = input.for_server()?;
-                self.echo(&text);
+                if let Some(face) = &self.face {
+                    face.echo(&text);
+                }
+                talk.commands = commands;
                 let done = Box::pin(talk.turn(input, &mut self.interrupts)).await;
                 return self.done(done).await;
             }
@@ -84,7 +88,7 @@ impl Chat {
             let how = ForkOptions { at: base.version, changed: true, say: Some(messages) };
             let fork = agent.fork(base.run, how, self.options()).await?;
             self.so_far.base = None;
-            self.echo(input.text());
+            self.echo(&text);
             self.sent();
             return Box::pin(self.drive(&agent, fork.prepared, None)).await;
         }
@@ -96,14 +100,14 @@ impl Chat {
                     return Ok(());
                 }
                 if self.open_run(&agent).await?.is_some() {
-                    self.kept(input.text());
+                    self.kept(&text);
                     return Ok(());
                 }
                 agent.prepare(messages, self.options()).await?
             }
             prepared => prepared?,
         };
-        self.echo(input.text());
+        self.echo(&text);
         self.sent();
         Box::pin(self.drive(&agent, prepared, None)).await
     }
@@ -119,7 +123,7 @@ impl Chat {
     fn kept(&self, text: &str) {
         out::note("your message was not sent: the run before it has not ended");
         match &self.face {
-            Some(face) => face.put(text),
+            Some(face) => face.put(&typed_as(text)),
             None => out::note(format_args!("it was: {text}")),
         }
     }
@@ -141,7 +145,7 @@ impl Chat {
         let run = match self.terminal.clone() {
             Some(terminal) => {
                 terminal.come_back();
-                let commands = &commands::while_it_works(self.tells());
+                let commands = &self.commands();
                 let queues = agent.policy().past.while_running == WhileRunning::Queue;
                 let face = self.face.as_ref();
                 let listening = Listening { terminal: &terminal, face, queues, commands };
@@ -179,10 +183,8 @@ impl Chat {
         let verdict = verdict(run, &self.words);
         let log = self.store();
         self.so_far.last = Some(run.clone());
-        let output = run.output().map(|output| format!("{output:#}"));
-        let answer = output.or_else(|| run.text().map(str::to_owned)).filter(|text| !text.is_empty());
-        if run.state().ended().is_some() && answer.is_some() {
-            self.so_far.answer = answer;
+        if let Some(answer) = answer(run.state()) {
+            self.so_far.answer = Some(answer);
         }
         self.so_far.head = Some(Turn { run: run.id(), version: run.state().version() });
         let cost = self.so_far.total.cost_usd;
@@ -214,9 +216,11 @@ impl Chat {
 
     /// Continues the last run of a conversation first if it is suspended or was interrupted.
     pub(super) async fn unfinished(&mut self) -> Result<(), Failure> {
-        let agent = match &self.speaker {
+        let commands = self.commands();
+        let agent = match &mut self.speaker {
             Speaker::Here(agent) => agent.clone(),
             Speaker::There(talk) => {
+                talk.commands = commands;
                 let done = Box::pin(talk.unfinished(&mut self.interrupts)).await;
                 let done = self.done(done).await;
                 return self.unless_reported(done);

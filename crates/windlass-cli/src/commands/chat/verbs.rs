@@ -15,6 +15,7 @@ use super::{Chat, Speaker, Total, Turn};
 use crate::agents;
 use crate::attachments::AttachArgs;
 use crate::commands::run::new_session;
+use crate::drive::typed_as;
 use crate::failure::{Exit, Failure};
 use crate::input::Input;
 use crate::out;
@@ -41,7 +42,7 @@ impl Chat {
                 self.goodbye();
                 return Ok(false);
             }
-            "/help" => self.help(),
+            "/help" => tell(&commands::help(self.face.is_some())),
             "/cost" => tell(&self.costs()),
             "/context" => tell(&self.context()),
             "/tools" => tell(&self.listed_tools()),
@@ -63,7 +64,7 @@ impl Chat {
                         out::note("the message had files: attach them again");
                     }
                     match &self.face {
-                        Some(face) => face.put(input.text()),
+                        Some(face) => face.put(&typed_as(input.text())),
                         None => tell(&format!("the message was:\n{}", input.text())),
                     }
                 }
@@ -93,14 +94,6 @@ impl Chat {
         agent.cancel(run, "/stop").await?;
         out::note("the run that waited is cancelled; the conversation continues");
         Ok(())
-    }
-
-    fn help(&self) {
-        tell(&commands::help());
-        if self.face.is_some() {
-            out::note("");
-            tell(&commands::keys());
-        }
     }
 
     /// Tokens and cost so far.
@@ -281,6 +274,7 @@ impl Chat {
         self.change_session(session);
         self.so_far.head = None;
         self.so_far.last = None;
+        self.so_far.answer = None;
     }
 
     /// A name that follows the session's, for another way from an earlier place.
