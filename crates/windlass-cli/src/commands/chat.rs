@@ -113,6 +113,8 @@ struct SoFar {
     last: Option<Run>,
     /// The last answer, as the model wrote it.
     answer: Option<String>,
+    /// Tools that `always` has allowed in this session.
+    allowed: Vec<String>,
     /// The turn that the next message goes on from in another session.
     base: Option<Turn>,
     /// Files that go with the next message.
@@ -240,6 +242,7 @@ impl Chat {
             self.so_far.head = Some(Turn { run: head, version });
             let state = load(&*store, head).await?;
             self.so_far.answer = answer(&state);
+            self.so_far.allowed = allowed(&state);
             if let Some(face) = &self.face {
                 recall(face, &state);
             }
@@ -362,6 +365,11 @@ impl Chat {
         }
         Some(next)
     }
+}
+
+/// The tools that a person has allowed in the run's session.
+fn allowed(state: &State) -> Vec<String> {
+    state.allowed_tools().map(ToString::to_string).collect()
 }
 
 /// The answer of a run that has ended, as the model wrote it.

@@ -162,3 +162,28 @@ fn words_that_are_no_answer_stay_to_be_mended() {
     seat.shows("✓ calculate {\"expression\":\"4 + 4\"} → 8");
     assert_eq!(seat.code(), 0);
 }
+
+#[test]
+fn what_always_allows_is_listed_and_a_fork_asks_again() {
+    let home = Home::new();
+    home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (100, 30));
+    seat.shows("\n>");
+    seat.keys("What is 2 + 3?\r");
+    seat.shows("[a]lways");
+    seat.keys("a");
+    seat.shows("always: Enter lets");
+    seat.keys("\r");
+    seat.shows("2 + 3 is 5.");
+    seat.shows("answered: ");
+    seat.keys("/tools\r");
+    seat.shows("(allowed in this session; /fork asks about it again)");
+    seat.keys("/fork\r");
+    seat.shows("the next message goes on from here");
+    seat.keys("What is 4 + 4?\r");
+    seat.shows("expression: 4 + 4\n[y]es");
+    seat.keys("y");
+    seat.shows("4 + 4 is 8.");
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+}

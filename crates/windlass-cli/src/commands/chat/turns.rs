@@ -9,7 +9,7 @@ use windlass_core::{Owner, RunId, RunState};
 use windlass_read::load;
 use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions, People, Prepared, Run};
 
-use super::{Chat, Speaker, Turn, answer, commands};
+use super::{Chat, Speaker, Turn, allowed, answer, commands};
 use crate::agents::{self, Again, changed};
 use crate::attachments::AttachArgs;
 use crate::drive::{Listening, drive, drive_and_listen, typed_as, verdict};
@@ -186,6 +186,7 @@ impl Chat {
         if let Some(answer) = answer(run.state()) {
             self.so_far.answer = Some(answer);
         }
+        self.so_far.allowed = allowed(run.state());
         self.so_far.head = Some(Turn { run: run.id(), version: run.state().version() });
         let cost = self.so_far.total.cost_usd;
         if let Some(face) = &self.face {

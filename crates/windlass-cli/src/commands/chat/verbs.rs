@@ -130,7 +130,9 @@ impl Chat {
         }
         let lines = tools.iter().map(|tool| {
             let about = tool.description.lines().next().unwrap_or_default();
-            format!("{}  {}", name(&tool.name), cut(about, SHORT * 2))
+            let allowed = self.so_far.allowed.iter().any(|allowed| **allowed == *tool.name);
+            let allowed = if allowed { " (allowed in this session; /fork asks about it again)" } else { "" };
+            format!("{}  {}{allowed}", name(&tool.name), cut(about, SHORT * 2))
         });
         lines.collect::<Vec<_>>().join("\n")
     }
@@ -305,6 +307,7 @@ impl Chat {
         }
         self.session = session;
         self.so_far.base = None;
+        self.so_far.allowed.clear();
         if let Some(face) = &self.face {
             face.status(|status| status.context = 0);
         }
