@@ -50,7 +50,8 @@ Examples:
   windlass run agent.yaml --json \"...\" | jq 'select(.type == \"event\")'
 
 Ctrl-C cancels the run; a second one leaves it where it is: `windlass runs resume last` continues it. At a question \
-Ctrl-C leaves the question open for later, and while the run waits for a quota it leaves the run suspended. \
+Ctrl-C leaves the question open for later, and while the run waits for a quota it leaves the run suspended. At a terminal \
+what you type meanwhile steers the run, Esc cancels it, and Ctrl-D leaves it; /help lists the rest. \
 The exit code says how it ended: 0 answered, 1 failed, 69 model unavailable, 75 waits for an answer or a quota, 124 limit, \
 130 cancelled.";
 
