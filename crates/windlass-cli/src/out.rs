@@ -300,6 +300,14 @@ fn colours() -> bool {
     })
 }
 
+/// Whether the environment asks for lines one after another (`WINDLASS_PLAIN`): nothing is drawn again.
+pub(crate) fn wants_lines() -> bool {
+    static LINES: OnceLock<bool> = OnceLock::new();
+    *LINES.get_or_init(|| {
+        std::env::var_os("WINDLASS_PLAIN").is_some_and(|value| !value.is_empty() && value != "0")
+    })
+}
+
 /// Whether stdout is a terminal.
 pub(crate) fn stdout_is_terminal() -> bool {
     static TERMINAL: OnceLock<bool> = OnceLock::new();

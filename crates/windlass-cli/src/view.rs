@@ -57,8 +57,7 @@ impl ViewArgs {
     }
 
     fn is_plain(self) -> bool {
-        let set = std::env::var_os("WINDLASS_PLAIN");
-        self.plain || set.is_some_and(|value| !value.is_empty() && value != "0")
+        self.plain || out::wants_lines()
     }
 
     /// Whether a terminal may show what goes on by drawing it again.

@@ -11,7 +11,7 @@ use windlass_terminal::screen::{Screen, Tail};
 use windlass_terminal::{Line, Modifier, Span};
 
 use super::printer::printer;
-use super::{Style, colours, plain, stderr_is_terminal, stdout_is_terminal};
+use super::{Style, colours, plain, stderr_is_terminal, stdout_is_terminal, wants_lines};
 
 /// Columns and rows of a terminal that does not say how many it has.
 const SIZE: (usize, usize) = (80, 24);
@@ -67,10 +67,10 @@ pub(crate) fn size() -> (usize, usize) {
     (if columns == 0 { SIZE.0 } else { columns }, if rows == 0 { SIZE.1 } else { rows })
 }
 
-/// Whether a tail can be drawn: both streams are one terminal, which moves its cursor.
+/// Whether a tail can be drawn: both streams are one terminal, which moves its cursor, and nobody asks for lines.
 pub(crate) fn can_draw() -> bool {
     let known = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
-    known && stdout_is_terminal() && stderr_is_terminal() && printer().is_shared()
+    known && !wants_lines() && stdout_is_terminal() && stderr_is_terminal() && printer().is_shared()
 }
 
 /// Whether the terminal has colours.

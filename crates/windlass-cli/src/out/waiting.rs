@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rustix::termios::tcgetwinsize;
 
 use super::printer::{framed, printer};
-use super::{Style, WITHIN_LINE, colours, plain, stderr_is_terminal, stdout_is_terminal};
+use super::{Style, WITHIN_LINE, colours, plain, stderr_is_terminal, stdout_is_terminal, wants_lines};
 
 /// Number of columns of a terminal that does not say how many it has.
 const COLUMNS: usize = 80;
@@ -25,7 +25,7 @@ pub(crate) fn calm(wanted: bool) {
 
 /// Whether nothing is said of waiting.
 pub(crate) fn is_calm() -> bool {
-    CALM.load(Ordering::Relaxed)
+    CALM.load(Ordering::Relaxed) || wants_lines()
 }
 
 /// Whether a line can be shown and taken back: on a terminal that moves its cursor. If stdout is another terminal, it could be the

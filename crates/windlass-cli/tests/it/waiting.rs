@@ -85,16 +85,19 @@ fn a_providers_quota_is_waited_for_with_the_time_of_the_next_try() {
 
 #[test]
 fn nothing_is_said_of_waiting_elsewhere_than_at_a_terminal_or_where_progress_is_not_wanted() {
-    let homes: Vec<Home> = std::iter::repeat_with(Home::new).take(6).collect();
+    let homes: Vec<Home> = std::iter::repeat_with(Home::new).take(7).collect();
     for home in &homes {
         home.write("agent.yaml", SLOW);
     }
     let run = ["run", "agent.yaml", SUM];
+    let call = ["tools", "call", "agent.yaml", "calculate", r#"{"expression":"2"}"#];
     let seats = [
         Seat::start_with_env(&homes[0], &["run", "--quiet", "agent.yaml", SUM], &DRAWS),
         Seat::start_with_env(&homes[1], &["run", "--json", "agent.yaml", SUM], &DRAWS),
         Seat::start_with_env(&homes[2], &run, &[("TERM", "dumb"), DRAWS[0]]),
         Seat::start_with_env(&homes[5], &["run", "--plain", "agent.yaml", SUM], &DRAWS),
+        // `WINDLASS_PLAIN` is for all commands.
+        Seat::start(&homes[6], &call),
     ];
     let piped = homes[3].start(run);
     homes.iter().enumerate().filter(|(place, _)| *place != 4).for_each(|(_, home)| begun(home));
