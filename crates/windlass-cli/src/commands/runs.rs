@@ -1,7 +1,7 @@
 //! `windlass runs`: what there is, how it went, and reaching runs from another process.
 
 mod all;
-mod answer;
+pub(crate) mod answer;
 mod approvals;
 mod artifacts;
 mod backup;

@@ -7,9 +7,9 @@ use windlass_core::event::{AnswerSource, AnsweredBy};
 use windlass_core::{Answer, InputKind, QuestionId, RunId, State};
 use windlass_read::load;
 use windlass_read::words::time;
-use windlass_runtime::control::{self, Given};
+use windlass_runtime::control::{self, Checked, Given};
 use windlass_runtime::host::{QuestionSeen, check_question, read_answer};
-use windlass_store::{Index, Log};
+use windlass_store::{Index, Log, Store};
 
 use super::go_on::GoOn;
 use super::{find, word};
@@ -78,16 +78,8 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let asking = load(&*log, run).await?;
     check_question(&asking, &question, args.question.digest.as_ref())?;
     let by = AnsweredBy { from: AnswerSource::Command, name: args.by.clone().map(Into::into) };
-    let checked = match read(&asking, &question, &args.answer) {
-        Ok(answer) => {
-            let what =
-                InputKind::Answered { question: question.clone(), answer: answer.clone(), by: Some(by) };
-            control::check(&asking, now(), what).await.map(|checked| (checked, answer)).map_err(Failure::from)
-        }
-        Err(refused) => Err(refused),
-    };
-    let (checked, answer) = match checked {
-        Ok(checked) => checked,
+    let (checked, answer) = match read(&asking, &question, &args.answer) {
+        Ok(answer) => (checked(&*log, &asking, &question, answer.clone(), by).await?, answer),
         Err(refused) => return Err(with_answer(&*log, run, &question, refused).await?),
     };
     if let Some(server) = server {
@@ -95,20 +87,13 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
         return Box::pin(remote::answer(&server, answering, interrupts)).await;
     }
     let (log, _) = find::open_log(log_args, &args.run).await?;
-    if let Some(given) = control::answer_waits(&*log, run, &question).await? {
-        let waits =
-            format!("question {question} has an answer that waits for the run: {}", described(&given));
-        let hint = format!("windlass runs resume{} {}", log_args.words(), args.run);
-        return Err(Failure::new(Exit::Failed, waits).hint(hint));
-    }
+    refuse_second(&*log, run, &question, &format!("windlass runs resume{} {}", log_args.words(), args.run))
+        .await?;
     let root = control::resumed_at(&*log, run).await?;
     let state = if root == run { asking } else { load(&*log, root).await? };
     let held = log.summary(root).await?.holder;
     if let Some(holder) = held.map(|holder| holder.0.to_string()).or_else(|| args.leave.then(String::new)) {
-        if let Err(refused) = checked.deliver(&*log).await {
-            // Somebody else was faster.
-            return Err(with_answer(&*log, run, &question, refused.into()).await?);
-        }
+        deliver(&*log, run, &question, checked).await?;
         left(&question, &holder);
         return Ok(Exit::Good);
     }
@@ -146,6 +131,47 @@ fn check_on_a_server(args: &AnswerArgs, run: RunId, words: &str) -> Result<(), F
     Ok(())
 }
 
+/// An answer that the run takes as it was read. A refusal says who answered the question before.
+pub(crate) async fn checked(
+    log: &dyn Log,
+    asking: &State,
+    question: &QuestionId,
+    answer: Answer,
+    by: AnsweredBy,
+) -> Result<Checked, Failure> {
+    let what = InputKind::Answered { question: question.clone(), answer, by: Some(by) };
+    match control::check(asking, now(), what).await {
+        Ok(checked) => Ok(checked),
+        Err(refused) => Err(with_answer(log, asking.run(), question, refused.into()).await?),
+    }
+}
+
+/// Refuses an answer to a question whose first one waits for the run: only that one would be taken.
+pub(crate) async fn refuse_second(
+    log: &dyn Store,
+    run: RunId,
+    question: &QuestionId,
+    resume: &str,
+) -> Result<(), Failure> {
+    let Some(given) = control::answer_waits(log, run, question).await? else { return Ok(()) };
+    let waits = format!("question {question} has an answer that waits for the run: {}", described(&given));
+    Err(Failure::new(Exit::Failed, waits).hint(resume))
+}
+
+/// Posts an answer to a run that another process holds, and waits for it to be taken.
+pub(crate) async fn deliver(
+    log: &dyn Store,
+    run: RunId,
+    question: &QuestionId,
+    checked: Checked,
+) -> Result<(), Failure> {
+    match checked.deliver(log).await {
+        Ok(_) => Ok(()),
+        // Somebody else was faster.
+        Err(refused) => Err(with_answer(log, run, question, refused.into()).await?),
+    }
+}
+
 /// The refusal, with who answered the question before.
 async fn with_answer(
     log: &dyn Log,
@@ -158,7 +184,7 @@ async fn with_answer(
 }
 
 /// The answer, who gave it, and when.
-fn described(given: &Given) -> String {
+pub(crate) fn described(given: &Given) -> String {
     let by = given.received.by.as_ref().map(|by| format!("{by}, ")).unwrap_or_default();
     format!("{} ({by}{})", given.received.answer.name(), time(given.at))
 }

@@ -125,12 +125,24 @@ async fn chosen(args: &ListArgs, log: &dyn Store) -> Result<Vec<RunSummary>, Fai
     // A filter may let children through without their parents, so each run counts.
     let filtered =
         args.session.is_some() || args.agent.is_some() || args.status.is_some() || args.since.is_some();
-    let mut left = args.limit;
+    let counts = |line: &RunSummary| args.json || filtered || line.parent.is_none();
+    newest_of(log, filter, args.limit, fits, counts).await
+}
+
+/// The newest runs that fit: up to `limit` that count, and those between them.
+pub(crate) async fn newest_of(
+    log: &dyn Store,
+    filter: RunFilter,
+    limit: u32,
+    fits: impl Fn(&RunSummary) -> bool,
+    counts: impl Fn(&RunSummary) -> bool,
+) -> Result<Vec<RunSummary>, Failure> {
+    let mut left = limit;
     let mut runs = Vec::new();
     let mut pages = ListPages::new(log, filter);
     while let Some(page) = pages.next().await? {
-        for line in page.into_iter().filter(fits) {
-            left -= u32::from(args.json || filtered || line.parent.is_none());
+        for line in page.into_iter().filter(&fits) {
+            left -= u32::from(counts(&line));
             runs.push(line);
             if left == 0 {
                 return Ok(runs);

@@ -1,6 +1,6 @@
 //! Runs as lines: a tree of parents and children, with short ids and titles.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use windlass_core::event::{RunFact, RunInput};
@@ -31,25 +31,56 @@ type Row = [String; COLUMNS];
 
 /// The runs as lines below a line of heads: newest first, each followed by its children, oldest first.
 pub(crate) async fn table(log: &dyn Store, runs: &[RunSummary]) -> Result<Vec<String>, Failure> {
-    let lister = Lister { log, ids: ShortIds::of(log).await?, now: now() };
-    let mut rows = vec![HEAD.map(str::to_owned)];
-    for (depth, line) in tree(runs) {
-        rows.push(lister.row(depth, line).await?);
-    }
-    Ok(aligned(&rows))
+    Listing { ids: ShortIds::of(log).await?, ..Listing::default() }.table(log, runs, usize::MAX).await
 }
 
 /// A run with all runs below it as such lines, tasks whose runs are elsewhere included.
 pub(super) async fn family_table(log: &dyn Store, members: &[Member]) -> Result<Vec<String>, Failure> {
-    let lister = Lister { log, ids: ShortIds::of(log).await?, now: now() };
+    let ids = ShortIds::of(log).await?;
+    let lister = Lister { log, ids: &ids, now: now() };
     let mut rows = vec![HEAD.map(str::to_owned)];
     for member in members {
         rows.push(match &member.run {
-            FamilyRun::Here(line) => lister.row(member.depth, line).await?,
+            FamilyRun::Here(line) => lister.row(member.depth, line, &lister.title(line).await?),
             FamilyRun::Elsewhere(task) => elsewhere(member.depth, task),
         });
     }
     Ok(aligned(&rows))
+}
+
+/// A listing that is made again and again: it keeps what does not change of runs.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    ids: ShortIds,
+    /// The titles of the runs that are listed.
+    titles: HashMap<RunId, String>,
+}
+
+impl Listing {
+    /// As [`table()`], at most so many runs. Only what is not known yet is read.
+    pub(crate) async fn table(
+        &mut self,
+        log: &dyn Store,
+        runs: &[RunSummary],
+        most: usize,
+    ) -> Result<Vec<String>, Failure> {
+        if !runs.iter().all(|line| self.ids.has(line.run)) {
+            self.ids.extend(log).await?;
+        }
+        let lister = Lister { log, ids: &self.ids, now: now() };
+        let mut titles = HashMap::new();
+        let mut rows = vec![HEAD.map(str::to_owned)];
+        for (depth, line) in tree(runs).into_iter().take(most) {
+            let title = match self.titles.remove(&line.run) {
+                Some(title) => title,
+                None => lister.title(line).await?,
+            };
+            rows.push(lister.row(depth, line, &title));
+            titles.insert(line.run, title);
+        }
+        self.titles = titles;
+        Ok(aligned(&rows))
+    }
 }
 
 /// The line of a task whose run is not in this log.
@@ -108,13 +139,13 @@ fn tree(runs: &[RunSummary]) -> Vec<(usize, &RunSummary)> {
 /// What a listing looks up.
 struct Lister<'l> {
     log: &'l dyn Store,
-    ids: ShortIds,
+    ids: &'l ShortIds,
     now: u64,
 }
 
 impl Lister<'_> {
-    async fn row(&self, depth: usize, line: &RunSummary) -> Result<Row, Failure> {
-        let title = cut(&self.title(line).await?, TITLE_CHARS);
+    fn row(&self, depth: usize, line: &RunSummary, title: &str) -> Row {
+        let title = cut(title, TITLE_CHARS);
         let title = match line.parent {
             Some(parent) if depth == 0 => format!("(child of {}) {title}", self.ids.short(parent)),
             Some(_) | None => title,
@@ -124,7 +155,7 @@ impl Lister<'_> {
         let id = format!("{}{}", branch(depth), self.ids.short(line.run));
         let (took, cost) = (span(self.took(line)), dollars(line.headline.cost));
         let (status, agent) = (json::display_state(line), name(&line.agent));
-        Ok([id, time(line.started_at), took, cost, status, agent, title + &asks])
+        [id, time(line.started_at), took, cost, status, agent, title + &asks]
     }
 
     /// From the start of a run to its end; to now, if a process drives it; else to its last event.

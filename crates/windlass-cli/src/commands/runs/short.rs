@@ -9,6 +9,9 @@ use crate::failure::Failure;
 /// The fewest hexadecimal digits of a short id. The beginnings of ids are times, so runs of the same minute share them.
 const FEWEST: usize = 8;
 
+/// Number of runs read at a time to find those that have come.
+const NEWEST: usize = 100;
+
 /// All run ids of a log.
 #[derive(Debug, Default)]
 pub(crate) struct ShortIds {
@@ -38,6 +41,28 @@ impl ShortIds {
             runs.extend(page.iter().map(|line| line.run));
         }
         Ok(Self::among(&runs))
+    }
+
+    /// Whether the run was in the log when it was read.
+    pub(super) fn has(&self, run: RunId) -> bool {
+        self.starts.binary_search(&digits(run)).is_ok()
+    }
+
+    /// Reads the ids of runs that have come since: the newest, back to those that are known.
+    pub(super) async fn extend(&mut self, log: &dyn Index) -> Result<(), Failure> {
+        let mut pages = ListPages::new(log, RunFilter { limit: NEWEST, ..RunFilter::default() });
+        while let Some(page) = pages.next().await? {
+            let come: Vec<String> =
+                page.iter().filter(|line| !self.has(line.run)).map(|line| digits(line.run)).collect();
+            if come.is_empty() {
+                break;
+            }
+            self.ends.extend(come.iter().map(|id| reversed(id)));
+            self.starts.extend(come);
+            self.starts.sort_unstable();
+            self.ends.sort_unstable();
+        }
+        Ok(())
     }
 
     fn among(runs: &[RunId]) -> Self {
