@@ -21,13 +21,13 @@ use tokio::sync::Notify;
 use windlass_core::CallOutcome;
 use windlass_read::words::outcome;
 use windlass_runtime::Agent;
-use windlass_terminal::Line;
 use windlass_terminal::crossterm::event::KeyEvent;
 use windlass_terminal::input::{Completer, Editor, History};
 use windlass_terminal::markdown::Stream;
 
 use crate::out::{self, frames};
 pub(crate) use delegates::Delegates;
+pub(crate) use draw::is_unicode;
 use live::Live;
 pub(crate) use live::artifacts;
 use modes::Modes;
@@ -80,8 +80,8 @@ struct State {
     live: Live,
     status: Status,
     asking: Option<Asking>,
-    /// Rows in the place of the message and the line of status.
-    panel: Option<Vec<Line<'static>>>,
+    /// Lines in the place of the message and the line of status, as long as they are.
+    panel: Option<Vec<(out::Style, String)>>,
     /// What was finished last.
     part: draw::Part,
     /// A line that stands until the next key.
@@ -252,9 +252,10 @@ impl Face {
         }
     }
 
-    /// Shows these rows in the place of the message. Keys are acts of their own then.
-    pub(crate) fn panel(&self, rows: Vec<Line<'static>>) {
-        self.change_now(|state| state.panel = Some(rows));
+    /// Shows these lines in the place of the message, each in a row, as many as the terminal has room for. Keys are acts of their own
+    /// then.
+    pub(crate) fn panel(&self, lines: Vec<(out::Style, String)>) {
+        self.change_now(|state| state.panel = Some(lines));
     }
 
     /// Puts a text where the person types.

@@ -1,43 +1,39 @@
 //! `windlass watch`: all runs of a log or server as a table that goes on, with the questions that wait on top.
 
-mod answering;
+mod answers;
+mod changes;
+mod looks;
+mod rows;
+mod source;
 
-use std::collections::HashMap;
-use std::time::Duration;
+use std::future::pending;
+use std::time::{Duration, Instant};
 
 use clap::Args;
+use futures_util::future::BoxFuture;
 use windlass_core::RunId;
-use windlass_read::json;
-use windlass_read::words::{count, cut, name, span};
-use windlass_store::{RunFilter, RunSummary, Store};
-use windlass_terminal::crossterm::event::{KeyCode, KeyEvent};
-use windlass_terminal::rows::fitted;
-use windlass_terminal::{Line, Modifier, Style};
+use windlass_terminal::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::agents::now;
-use crate::commands::runs::listed::table as listed_table;
+use crate::asking::leave_prompt;
 use crate::face::{Act, Face, FaceGuard};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::{Interrupt, Interrupts};
-use crate::out::{self, frames};
-use crate::remote::Reach;
-use answering::Answering;
+use crate::out;
+use answers::{Answers, Asked, Driven};
+use looks::{Look, Looks, may_pass};
+use source::Source;
 
 /// Time between two looks at the runs.
 const LOOK: Duration = Duration::from_secs(1);
-/// Questions that are shown at once.
-const QUESTIONS: usize = 10;
-/// Characters of a question in its line.
-const SHORT: usize = 160;
-/// What keys do.
-const KEYS: &str = "Up, Down choose a question · Enter answers it · q leaves";
 
 const HELP: &str = "\
 The questions that wait stand above, oldest first; Enter puts the chosen one, and what you answer is kept with its run. A run \
-that nobody holds goes on here then, and is left to be resumed when you leave. On a server the server goes on with it.
+that nobody holds goes on here then: q waits for its end, and q once more leaves it to be resumed. On a server the server goes on \
+with it. A server that is away is asked again until it is back.
 
-Without a terminal `--json` prints one line for each run, and another one whenever it changes.
+Without a terminal `--json` prints one line for each of the newest runs (`--limit` counts all), and another one whenever any run \
+changes.
 
 Examples:
   windlass watch
@@ -61,146 +57,175 @@ pub(crate) struct WatchArgs {
 /// Watches until it is told to leave.
 pub(crate) async fn run(args: WatchArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
-    let Some(answering) = Answering::of(Reach::of(&args.log)?, &args.log) else {
-        out::empty(&args.log.no_runs());
-        return Ok(Exit::Good);
-    };
+    let source = Source::of(&args.log)?;
     if args.json {
-        return changes(&*answering.store(), args.limit, &mut interrupts).await;
+        return changes::print(&source, args.limit, &mut interrupts).await;
     }
     let taken = FaceGuard::open(true, None);
     let Some(face) = taken.face().cloned() else {
-        let failure = Failure::new(Exit::Usage, "`windlass watch` needs a terminal that moves its cursor");
-        return Err(failure
-            .hint("`windlass runs list` lists the runs once")
-            .hint("`windlass watch --json` prints each change as a line"));
+        if source.store()?.is_none() {
+            out::empty(&args.log.no_runs());
+            return Ok(Exit::Good);
+        }
+        return Err(needs_terminal());
     };
-    let mut watch = Watch { face, answering, limit: args.limit, chosen: 0, inbox: Vec::new() };
+    let mut watch = Watch {
+        looks: Looks::begin(source.clone(), args.limit),
+        answers: Answers { source, words: args.log.words() },
+        face,
+        look: None,
+        reached: Instant::now(),
+        is_away: false,
+        chosen: Chosen::default(),
+        driven: Vec::new(),
+        leaves: false,
+    };
     let done = watch.go_on(&mut interrupts).await;
     drop(taken);
-    watch.answering.leave().await;
+    let Watch { answers, driven, .. } = watch;
+    interrupts.or(answers.leave(driven)).await?;
     done
+}
+
+fn needs_terminal() -> Failure {
+    let failure = Failure::new(Exit::Usage, "`windlass watch` needs a terminal that moves its cursor")
+        .hint("`windlass runs list` lists the runs once")
+        .hint("`windlass watch --json` prints each change as a line");
+    if out::wants_lines() { failure.hint("WINDLASS_PLAIN keeps it from drawing: unset it") } else { failure }
 }
 
 /// A table that goes on.
 struct Watch {
     face: Face,
-    answering: Answering,
-    limit: u32,
-    /// The place of the chosen question.
-    chosen: usize,
-    /// Runs that wait with a question, the one first that has waited longest.
-    inbox: Vec<RunSummary>,
+    looks: Looks,
+    answers: Answers,
+    /// The last look; `None`: the runs have not been read yet.
+    look: Option<Look>,
+    /// When they were read last.
+    reached: Instant,
+    /// Whether the last try failed.
+    is_away: bool,
+    chosen: Chosen,
+    /// Runs that go on here.
+    driven: Vec<Driven>,
+    /// Whether the watch ends once they have ended.
+    leaves: bool,
 }
+
+/// The chosen question.
+#[derive(Clone, Copy, Default)]
+struct Chosen {
+    /// The run that asks it.
+    run: Option<RunId>,
+    /// Where it stood last: the one that stands there is chosen once its own is gone.
+    place: usize,
+}
+
+/// Questions of a run that are being put or answered.
+type Asking = Option<BoxFuture<'static, Asked>>;
 
 impl Watch {
     async fn go_on(&mut self, interrupts: &mut Interrupts) -> Result<Exit, Failure> {
+        let mut asking: Asking = None;
+        let mut tick = tokio::time::interval(LOOK);
         loop {
-            self.look().await?;
+            self.face.panel(self.rows());
             tokio::select! {
                 biased;
                 interrupt = interrupts.next() => match interrupt {
-                    Interrupt::Cancel => return Ok(Exit::Good),
+                    // Ctrl-C at a question leaves it open.
+                    Interrupt::Cancel => if !leave_prompt() && self.is_left() { break },
                     Interrupt::Leave(_) => return Err(interrupt.failure()),
                 },
                 act = self.face.next() => match act {
-                    Act::Key(key) => if !self.key(key, interrupts).await? { return Ok(Exit::Good) },
-                    Act::End => return Ok(Exit::Good),
+                    Act::Key(key) => if !self.key(key, &mut asking) { break },
+                    // Nobody sits there any more.
+                    Act::End => break,
                     Act::Sent(_) => {}
                 },
-                () = tokio::time::sleep(LOOK) => {}
+                asked = end_of(&mut asking) => {
+                    asking = None;
+                    asked.failures.iter().for_each(Failure::show);
+                    self.driven.extend(asked.driven);
+                    self.looks.hasten();
+                }
+                look = self.looks.next() => self.take(look)?,
+                _ = tick.tick() => {}
+            }
+            self.driven.retain(|run| !run.has_ended());
+            if self.leaves && self.driven.is_empty() {
+                break;
             }
         }
+        if asking.is_some() {
+            out::note("an answer was on its way: the run shows whether it has arrived");
+        }
+        Ok(Exit::Good)
     }
 
     /// A key. `false`: the watch is over.
-    async fn key(&mut self, key: KeyEvent, interrupts: &mut Interrupts) -> Result<bool, Failure> {
-        let last = self.inbox.len().saturating_sub(1);
+    fn key(&mut self, key: KeyEvent, asking: &mut Asking) -> bool {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('q') | KeyCode::Esc => return Ok(false),
-            KeyCode::Up | KeyCode::Char('k') => self.chosen = self.chosen.saturating_sub(1),
-            KeyCode::Down | KeyCode::Char('j') => self.chosen = (self.chosen + 1).min(last),
-            KeyCode::Enter => {
-                if let Some(run) = self.inbox.get(self.chosen).map(|summary| summary.run) {
-                    let asked = Box::pin(self.answering.ask(run, &self.face, interrupts)).await;
-                    if let Err(failure) = asked {
-                        if failure.exit.is_left() {
-                            return Err(failure);
-                        }
-                        failure.show();
-                    }
+            KeyCode::Char('q') | KeyCode::Esc => return !self.is_left(),
+            KeyCode::Char('d') if control => return !self.is_left(),
+            KeyCode::Up | KeyCode::Char('k') => self.choose(self.place().saturating_sub(1)),
+            KeyCode::Down | KeyCode::Char('j') => self.choose(self.place() + 1),
+            KeyCode::Enter if asking.is_none() => {
+                let place = self.place();
+                self.choose(place);
+                if let Some(run) = self.chosen.run {
+                    *asking = Some(Box::pin(self.answers.clone().ask(run, self.face.clone())));
                 }
             }
             _ => {}
         }
-        Ok(true)
+        self.leaves = false;
+        true
     }
 
-    /// Reads the runs, and shows them.
-    async fn look(&mut self) -> Result<(), Failure> {
-        let store = self.answering.store();
-        let asks = RunFilter { asks: true, ..RunFilter::default() };
-        let page = store.list(asks).await?;
-        self.inbox = page.items.into_iter().filter(|run| run.parent.is_none()).collect();
-        self.inbox.sort_by_key(|run| run.updated_at);
-        self.chosen = self.chosen.min(self.inbox.len().saturating_sub(1));
-        let runs = newest(&*store, self.limit).await?;
-        let table = if runs.is_empty() { Vec::new() } else { listed_table(&*store, &runs).await? };
-        self.face.panel(self.rows(&table));
-        Ok(())
+    /// The person wants to leave. `false`: runs go on here, and the first time their end is waited for.
+    fn is_left(&mut self) -> bool {
+        self.driven.is_empty() || std::mem::replace(&mut self.leaves, true)
     }
 
-    fn rows(&self, table: &[String]) -> Vec<Line<'static>> {
-        let (columns, height) = frames::size();
-        let columns = columns.saturating_sub(1);
-        let (bold, dim) =
-            (Style::new().add_modifier(Modifier::BOLD), Style::new().add_modifier(Modifier::DIM));
-        let waits = count(self.inbox.len() as u64, "question");
-        let mut rows = vec![Line::styled(fitted(&format!("{waits} · {KEYS}"), columns), dim)];
-        let first = (self.chosen + 1).saturating_sub(QUESTIONS);
-        for (place, run) in self.inbox.iter().enumerate().skip(first).take(QUESTIONS) {
-            let mark = if place == self.chosen { "> " } else { "  " };
-            let question = run.headline.question.as_deref().unwrap_or_default();
-            let age = span(now().saturating_sub(run.updated_at));
-            let text = format!("{mark}{} asks: {} ({age})", name(&run.agent), cut(question, SHORT));
-            let weight = if place == self.chosen { bold } else { Style::new() };
-            rows.push(Line::styled(fitted(&text, columns), weight));
-        }
-        rows.push(Line::default());
-        let room = height.saturating_sub(rows.len() + 1);
-        for (place, line) in table.iter().take(room).enumerate() {
-            let weight = if place == 0 { dim } else { Style::new() };
-            rows.push(Line::styled(fitted(line, columns), weight));
-        }
-        rows
-    }
-}
-
-/// The newest runs, with those that stand below them.
-async fn newest(store: &dyn Store, limit: u32) -> Result<Vec<RunSummary>, Failure> {
-    let page = store.list(RunFilter { limit: limit as usize, ..RunFilter::default() }).await?;
-    Ok(page.items)
-}
-
-/// Prints each run, and each change of one.
-async fn changes(store: &dyn Store, limit: u32, interrupts: &mut Interrupts) -> Result<Exit, Failure> {
-    let mut known: HashMap<RunId, RunSummary> = HashMap::new();
-    loop {
-        let mut runs = newest(store, limit).await?;
-        runs.reverse();
-        for run in runs {
-            if known.get(&run.run) != Some(&run) {
-                out::json(&json::summary(&run))?;
-                known.insert(run.run, run);
+    /// A look. What is shown stays where none can be made now.
+    fn take(&mut self, look: Option<Result<Look, Failure>>) -> Result<(), Failure> {
+        match look {
+            Some(Ok(look)) => {
+                self.look = Some(look);
+                (self.reached, self.is_away) = (Instant::now(), false);
+                self.choose(self.place());
+                Ok(())
             }
+            Some(Err(failure)) if self.look.is_some() && may_pass(&failure) => {
+                self.is_away = true;
+                Ok(())
+            }
+            Some(Err(failure)) => Err(failure),
+            None => Err(Failure::new(Exit::Internal, "the runs are not read any more")),
         }
-        tokio::select! {
-            biased;
-            interrupt = interrupts.next() => return match interrupt {
-                Interrupt::Cancel => Ok(Exit::Good),
-                Interrupt::Leave(_) => Err(interrupt.failure()),
-            },
-            () = tokio::time::sleep(LOOK) => {}
-        }
+    }
+
+    /// The place of the chosen question.
+    fn place(&self) -> usize {
+        let inbox = self.look.as_ref().map(|look| look.inbox.as_slice()).unwrap_or_default();
+        let found = inbox.iter().position(|run| Some(run.run) == self.chosen.run);
+        found.unwrap_or(self.chosen.place).min(inbox.len().saturating_sub(1))
+    }
+
+    /// Chooses the question at a place, or the last one.
+    fn choose(&mut self, place: usize) {
+        let inbox = self.look.as_ref().map(|look| look.inbox.as_slice()).unwrap_or_default();
+        let place = place.min(inbox.len().saturating_sub(1));
+        self.chosen = Chosen { run: inbox.get(place).map(|run| run.run), place };
+    }
+}
+
+/// The end of what is being asked, if anything is.
+async fn end_of(asking: &mut Asking) -> Asked {
+    match asking {
+        Some(asking) => asking.await,
+        None => pending::<Asked>().await,
     }
 }

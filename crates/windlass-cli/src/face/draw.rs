@@ -24,7 +24,7 @@ pub(super) fn look() -> Look {
 }
 
 /// Whether the locale writes UTF-8 (POSIX: the first of these that is set and not empty).
-fn is_unicode() -> bool {
+pub(crate) fn is_unicode() -> bool {
     static UNICODE: OnceLock<bool> = OnceLock::new();
     *UNICODE.get_or_init(|| {
         let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -88,13 +88,24 @@ pub(super) fn echo(state: &mut State, text: &str) {
     out::finished(&rows);
 }
 
+/// The rows of a panel in a terminal of that size.
+fn panel_rows(
+    panel: &[(out::Style, String)],
+    look: Look,
+    most: usize,
+) -> impl Iterator<Item = Line<'static>> + '_ {
+    let row =
+        move |(style, text): &(out::Style, String)| Line::styled(fitted(text, look.columns), style.on_row());
+    panel.iter().take(most).map(row)
+}
+
 fn tail(state: &State, look: Look, height: usize) -> Tail {
     let now = SystemEnvironment.now();
     let mut bottom = if state.asking.is_some() { vec![Line::default()] } else { Vec::new() };
     let cursor = if let Some(asking) = &state.asking {
         asking.rows(look, height.saturating_sub(2), &mut bottom)
     } else if let Some(panel) = &state.panel {
-        bottom.extend(panel.iter().take(height).cloned());
+        bottom.extend(panel_rows(panel, look, height));
         (0, 0)
     } else {
         let most = EDITOR_ROWS.min(height / 2).max(1);
@@ -112,7 +123,7 @@ fn tail(state: &State, look: Look, height: usize) -> Tail {
     // A question is what is waited for.
     let mut moving = if state.asking.is_some() { Vec::new() } else { state.live.rows(now, look) };
     if let Some(panel) = state.panel.as_ref().filter(|_| state.asking.is_some()) {
-        moving.extend(panel.iter().take(height.saturating_sub(bottom.len() + 1)).cloned());
+        moving.extend(panel_rows(panel, look, height.saturating_sub(bottom.len() + 1)));
     }
     for message in &state.unheard {
         let text = format!("  not heard yet: {}", message.replace('\n', " "));

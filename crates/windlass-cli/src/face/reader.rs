@@ -112,8 +112,7 @@ fn pressed(face: &Face, key: KeyEvent) {
             return None;
         }
         if state.panel.is_some() {
-            let ends = key.code == KeyCode::Char('d') && control;
-            return Some(if ends { Act::End } else { Act::Key(key) });
+            return Some(Act::Key(key));
         }
         match state.editor.key(key, &*completer) {
             Done::Sent(text) if text.trim().is_empty() => None,
