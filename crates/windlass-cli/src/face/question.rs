@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use windlass_read::words::cut;
 use windlass_terminal::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use windlass_terminal::input::{Done, Editor, History};
 use windlass_terminal::markdown::Look;
@@ -17,6 +18,8 @@ use crate::out::{self, Style as Weight};
 /// Keys that were pressed before somebody could have read the question are no answer to it.
 const UNREAD: Duration = Duration::from_millis(400);
 
+/// Characters of words that are no answer.
+const WORDS: usize = 30;
 /// Rows of a question's text that its frame has room for.
 const MOST_QUESTION: usize = 6;
 
@@ -71,6 +74,43 @@ enum Step {
     Enter(&'static Key, &'static str),
 }
 
+/// Keys that were meant for something else.
+#[derive(Debug)]
+struct Stray {
+    words: String,
+    last: Instant,
+    command: bool,
+}
+
+impl Stray {
+    /// Whether a key is one more of them.
+    fn takes(&self) -> bool {
+        self.command || self.last.elapsed() < UNREAD
+    }
+
+    /// One more of them.
+    fn key(&mut self, key: KeyEvent) {
+        self.last = Instant::now();
+        match key.code {
+            KeyCode::Enter | KeyCode::Esc => self.command = false,
+            KeyCode::Char(letter) => self.words.push(letter),
+            _ => {}
+        }
+    }
+
+    /// What is to be read of them, and of the answers once keys count again.
+    fn text(&self, choices: &str) -> String {
+        let words = cut(&self.words, WORDS);
+        match (self.words.starts_with('/'), self.takes()) {
+            (true, true) => {
+                "commands wait until the question is answered or left: Enter or Esc goes back".to_owned()
+            }
+            (false, true) => format!("`{words}` is no answer"),
+            (_, false) => format!("`{words}` is no answer: {choices}"),
+        }
+    }
+}
+
 /// A question that stands.
 #[derive(Debug)]
 pub(super) struct Asking {
@@ -84,6 +124,9 @@ pub(super) struct Asking {
     printed: bool,
     /// What was not understood.
     unclear: Option<String>,
+    /// Words that are typed where a letter answers are no answer: keys count again after a pause, and after a slash once Enter or Esc
+    /// has ended what was meant as a command.
+    stray: Option<Stray>,
     /// What was typed; `None`: the question is left.
     lines: VecDeque<Option<String>>,
 }
@@ -102,6 +145,7 @@ impl Face {
                 help: false,
                 printed: false,
                 unclear: None,
+                stray: None,
                 lines,
             };
             let question = asking.question(look());
@@ -165,6 +209,11 @@ impl Asking {
         self.since.elapsed() < UNREAD
     }
 
+    /// Whether the answers are about to be shown.
+    pub(super) fn is_moving(&self) -> bool {
+        self.is_new() || self.stray.as_ref().is_some_and(Stray::takes)
+    }
+
     /// Whether one letter answers now.
     fn waits_for_letter(&self) -> bool {
         !self.asked.keys.is_empty() && !matches!(self.step, Step::Words(..))
@@ -176,6 +225,11 @@ impl Asking {
             self.since = Instant::now();
             return;
         }
+        if let Some(stray) = self.stray.as_mut().filter(|stray| stray.takes()) {
+            stray.key(key);
+            return;
+        }
+        self.stray = None;
         self.unclear = None;
         let plain = key.modifiers.is_empty() || key.modifiers == KeyModifiers::SHIFT;
         if let Step::Enter(chosen, _) = self.step {
@@ -197,15 +251,14 @@ impl Asking {
                         .find(|key| key.letter == letter || key.number == Some(letter))
                     {
                         Some(chosen) => self.choose(chosen),
-                        None => {
-                            self.unclear = Some(format!("`{letter}` is no answer: {}", self.asked.choices));
-                        }
+                        None => self.strays(letter),
                     }
                 }
                 KeyCode::Enter => match self.asked.keys.iter().find(|key| key.enters) {
                     Some(chosen) => self.choose(chosen),
                     None => self.unclear = Some(format!("a letter answers: {}", self.asked.choices)),
                 },
+                KeyCode::Esc => self.unclear = Some(format!("Ctrl-C leaves it: {}", self.asked.choices)),
                 _ => {}
             }
             return;
@@ -233,6 +286,11 @@ impl Asking {
             (Done::End, _) => self.lines.push_back(None),
             (Done::Edited | Done::Unknown, _) => {}
         }
+    }
+
+    fn strays(&mut self, letter: char) {
+        let command = letter == '/';
+        self.stray = Some(Stray { words: letter.to_string(), last: Instant::now(), command });
     }
 
     fn choose(&mut self, key: &'static Key) {
@@ -286,15 +344,16 @@ impl Asking {
             Step::Words(..) => "Enter sends it, with or without words; Esc goes back",
             Step::Enter(_, line) => line,
         };
-        let typed = self.unclear.as_deref().unwrap_or(choices);
-        let weight = if self.unclear.is_some() { Style::new().fg(Color::Red) } else { dim() };
+        let unclear = self.stray.as_ref().map(|stray| stray.text(choices)).or_else(|| self.unclear.clone());
+        let weight = if unclear.is_some() { Style::new().fg(Color::Red) } else { dim() };
+        let answers = unclear.unwrap_or_else(|| choices.to_owned());
         let mut choices = Vec::new();
         for key in self.asked.keys.iter().filter(|_| self.help) {
             let margin = Margin { first: vec![], rest: vec![Span::raw("   ")] };
             let line = Span::styled(format!("{}  {}", key.letter, key.about), dim());
             choices.extend(wrapped(&[line], look.columns, &margin, Cut::Words));
         }
-        let typed = Span::styled(typed.to_owned(), weight);
+        let typed = Span::styled(answers, weight);
         choices.extend(wrapped(&[typed], look.columns, &Margin::default(), Cut::Words));
         let prompt = if let Step::Words(_, prompt) = self.step { prompt } else { "> " };
         let (editor, cursor) = self.editor.rows(prompt, look.columns, 3);

@@ -177,7 +177,7 @@ fn three_approvals_in_one_reply_are_answered_by_letters() {
     seat.shows("q1 (1 of 3): May `calculate` run?");
     seat.shows("[y]es, [a]lways");
     seat.keys("x");
-    seat.shows("`x` is no answer");
+    seat.shows("`x` is no answer: [y]es");
     seat.keys("y");
     seat.shows("q2 (2 of 3)");
     seat.shows("expression: 2 + 2\n[y]es");
