@@ -88,6 +88,8 @@ struct State {
     hint: Option<String>,
     /// Messages that the agent has not heard yet.
     unheard: Vec<String>,
+    /// Messages that the run has taken, and that no model has read yet.
+    entered: Vec<String>,
     drawn: Instant,
     /// Whether the last change was not drawn.
     stale: bool,
@@ -126,6 +128,7 @@ impl Face {
             part: draw::Part::default(),
             hint: None,
             unheard: Vec::new(),
+            entered: Vec::new(),
             drawn: Instant::now(),
             stale: false,
             away: 0,
@@ -337,7 +340,12 @@ impl Face {
             let rows = state.stream.finish(draw::look());
             draw::finish(state, draw::Part::Text, &rows);
             state.live.rest();
-            state.unheard.clear();
+            // What the agent did not hear is there to be sent.
+            let unheard: Vec<String> = state.entered.drain(..).chain(state.unheard.drain(..)).collect();
+            let unheard = unheard.join("\n");
+            if !unheard.is_empty() && state.editor.text().is_empty() {
+                state.editor.set(&unheard);
+            }
             state.works = false;
         });
     }
@@ -351,9 +359,15 @@ impl Face {
     pub(crate) fn heard(&self, text: &str) {
         self.change(|state| {
             if let Some(at) = state.unheard.iter().position(|message| message.trim() == text.trim()) {
-                state.unheard.remove(at);
+                let message = state.unheard.remove(at);
+                state.entered.push(message);
             }
         });
+    }
+
+    /// A model reads what was said so far.
+    pub(crate) fn read(&self) {
+        self.lock().entered.clear();
     }
 
     /// How much of the context is used, in words.

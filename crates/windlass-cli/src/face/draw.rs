@@ -36,7 +36,7 @@ pub(crate) fn is_unicode() -> bool {
 
 /// Whether the tail changes by itself.
 pub(super) fn is_moving(state: &State) -> bool {
-    state.live.is_moving() || state.asking.as_ref().is_some_and(Asking::is_new)
+    state.live.is_moving() || state.asking.as_ref().is_some_and(Asking::is_moving)
 }
 
 /// Draws the tail, after everything that is finished.

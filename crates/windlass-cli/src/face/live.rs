@@ -38,6 +38,8 @@ pub(super) struct Live {
     calls: Vec<Call>,
     /// What the run waits for, and since when.
     pub(super) wait: Option<(String, Millis)>,
+    /// Whether the end of the input was asked for while a call runs: the next time it is meant.
+    pub(super) leaves: bool,
     /// Calls that have ended: what they were, and their result.
     details: VecDeque<(String, String)>,
 }
@@ -55,6 +57,11 @@ impl Live {
 
     fn push(&mut self, id: &str, name: &str, args: &str, since: Option<Instant>) {
         self.calls.push(Call { id: id.to_owned(), name: name.to_owned(), args: args.to_owned(), since });
+    }
+
+    /// The name of a call that runs.
+    pub(super) fn running(&self) -> Option<&str> {
+        self.calls.iter().find(|call| call.since.is_some()).map(|call| call.name.as_str())
     }
 
     pub(super) fn has(&self, id: &str) -> bool {
@@ -87,6 +94,7 @@ impl Live {
     pub(super) fn rest(&mut self) {
         self.calls.clear();
         self.wait = None;
+        self.leaves = false;
     }
 
     pub(super) fn is_moving(&self) -> bool {

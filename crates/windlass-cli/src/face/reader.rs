@@ -5,7 +5,7 @@ use std::time::Duration;
 use windlass_terminal::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
 use windlass_terminal::input::Done;
 
-use super::{Act, Face, draw, modes};
+use super::{Act, Face, State, draw, modes};
 use crate::out::{self, frames};
 
 /// Time between two looks while something moves: 40 ms.
@@ -83,6 +83,15 @@ fn take(face: &Face, event: Event) {
     }
 }
 
+/// The end of the input. Amid a call it is asked for twice: nobody knows then whether the call had its effect.
+fn ends(state: &mut State) -> Option<Act> {
+    let running = state.live.running().filter(|_| !state.live.leaves).map(str::to_owned);
+    let Some(name) = running else { return Some(Act::End) };
+    state.hint = Some(format!("{name} is running: Ctrl-D again leaves it in doubt, Esc ends the turn"));
+    state.live.leaves = true;
+    None
+}
+
 fn pressed(face: &Face, key: KeyEvent) {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
@@ -117,12 +126,13 @@ fn pressed(face: &Face, key: KeyEvent) {
         match state.editor.key(key, &*completer) {
             Done::Sent(text) if text.trim().is_empty() => None,
             Done::Sent(text) => Some(Act::Sent(text)),
-            Done::End => Some(Act::End),
+            Done::End => ends(state),
             // As in other terminals of agents: Esc ends the turn.
-            Done::Unknown if key.code == KeyCode::Esc && state.works && state.editor.text().is_empty() => {
-                Some(Act::Sent("/stop".to_owned()))
+            Done::Unknown if key.code == KeyCode::Esc && state.works => Some(Act::Sent("/stop".to_owned())),
+            Done::Edited | Done::Unknown => {
+                state.live.leaves = false;
+                None
             }
-            Done::Edited | Done::Unknown => None,
         }
     });
     match act {

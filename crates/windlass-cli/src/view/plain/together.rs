@@ -58,6 +58,8 @@ impl Plain {
         }
         if let Fact::People(PeopleFact::Steered(steered)) = fact {
             face.heard(&steered.text);
+        } else if let Fact::Model(ModelFact::Started(_)) = fact {
+            face.read();
         } else if let Fact::Model(ModelFact::Completed(turn)) = fact
             && turn.speaks()
         {
