@@ -348,9 +348,11 @@ impl Offers {
         let mut rows: Vec<_> = rendered
             .map(|(at, offer)| {
                 let gap = " ".repeat(wide - width(&offer.text) + 2);
+                let chosen = self.chosen == Some(at);
+                let mark = if chosen { "> " } else { "  " };
                 let text =
-                    fitted(&format!("  {}{gap}{}", offer.text, offer.about), columns.saturating_sub(1));
-                let weight = if self.chosen == Some(at) { Modifier::REVERSED } else { Modifier::DIM };
+                    fitted(&format!("{mark}{}{gap}{}", offer.text, offer.about), columns.saturating_sub(1));
+                let weight = if chosen { Modifier::REVERSED } else { Modifier::DIM };
                 Line::styled(text, Style::new().add_modifier(weight))
             })
             .collect();

@@ -78,6 +78,13 @@ impl Screen {
         out
     }
 
+    /// The terminal has another size, and may have cut rows off: the next frame writes all of them.
+    pub fn resized(&mut self) {
+        for (row, _) in &mut self.tail.rows {
+            row.clear();
+        }
+    }
+
     /// Somebody else has written to the terminal: what stands there is left as it is, and the tail is drawn below.
     pub fn forget(&mut self) {
         *self = Self::default();

@@ -117,6 +117,8 @@ pub(crate) fn redraw(anew: bool) {
             frames.changed = true;
             if anew {
                 frames.screen.forget();
+            } else {
+                frames.screen.resized();
             }
         }
     });
