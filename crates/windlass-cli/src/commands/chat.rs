@@ -117,6 +117,8 @@ struct SoFar {
     allowed: Vec<String>,
     /// The turn that the next message goes on from in another session.
     base: Option<Turn>,
+    /// The session that the next message leaves.
+    left: Option<SessionId>,
     /// Files that go with the next message.
     attached: Vec<PathBuf>,
     /// Whether the last message was taken.
@@ -336,8 +338,12 @@ impl Chat {
             out::say(format_args!("not sent: {text}"));
         }
         if self.so_far.total.turns > 0 && !self.view.quiet {
-            let session = quoted(self.session.as_str());
-            out::say(format_args!("`{} --session {session}` continues this conversation", self.words.chat()));
+            // A session begins with its first message: until then only the one before it is there.
+            let left = self.so_far.left.as_ref().filter(|_| self.so_far.base.is_some());
+            let session = quoted(left.unwrap_or(&self.session).as_str());
+            let whole = if left.is_some() { ", from its last message on" } else { "" };
+            let chat = self.words.chat();
+            out::say(format_args!("`{chat} --session {session}` continues this conversation{whole}"));
         }
     }
 

@@ -51,7 +51,7 @@ fn a_pause_is_answered_by_a_letter_and_words() {
     seat.keys("?");
     seat.shows("r  the run goes on, with what you say to it");
     seat.keys("q");
-    seat.shows("`q` is no answer");
+    seat.shows("`q` is no answer: [r]esume");
     seat.keys("\r");
     seat.shows("say to it:");
     seat.keys("go on then\r");
@@ -184,6 +184,74 @@ fn what_always_allows_is_listed_and_a_fork_asks_again() {
     seat.shows("expression: 4 + 4\n[y]es");
     seat.keys("y");
     seat.shows("4 + 4 is 8.");
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn words_at_an_approval_are_no_answer() {
+    let home = Home::new();
+    home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
+    let mut seat = Seat::sized(&home, &["run", "agent.yaml", "What is 2 + 3?"], (100, 24));
+    seat.shows("[y]es");
+    for words in ["why", "wait a", "/undo"] {
+        seat.keys(words);
+        if words.starts_with('/') {
+            seat.shows("commands wait until the question is answered");
+        }
+        seat.keys("\r");
+        seat.shows(&format!("`{words}` is no answer: [y]es"));
+    }
+    assert_eq!(home.events("CallStarted") + home.events("CallDecided"), 0);
+    seat.keys("y");
+    seat.shows("2 + 3 is 5.");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn after_an_undo_the_chat_names_the_session_that_has_the_messages() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml", "--session", "trip"], (100, 24));
+    seat.shows("\n>");
+    for sum in ["2 + 3", "4 + 4"] {
+        seat.keys(&format!("What is {sum}?\r"));
+        seat.shows(&format!("{sum} is "));
+    }
+    seat.shows_that("both turns", |whole| whole.matches("answered: ").count() == 2);
+    seat.keys("/undo\r");
+    seat.shows("back to before: What is 4 + 4?");
+    seat.keys("/fork side\r");
+    seat.shows("now in session `side`");
+    seat.keys("\u{4}");
+    seat.shows("--session trip` continues this conversation, from its last message on");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn a_chat_is_left_amid_a_call_by_a_second_key_and_gives_back_what_was_not_heard() {
+    let home = Home::new();
+    let mut seat = working(&home);
+    seat.keys("be brief\r");
+    seat.shows("steered: be brief");
+    seat.keys("\u{4}");
+    seat.shows("calculate is running: Ctrl-D again leaves it in doubt");
+    seat.keys("\u{1b}");
+    seat.shows("cancelled; the conversation continues");
+    seat.shows("\n> be brief");
+    seat.keys("\u{15}\u{4}");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn a_lower_window_keeps_the_line_of_status() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
+    seat.shows("\n>\ntour");
+    let drawn = seat.raw().matches("tour").count();
+    seat.resize((80, 12));
+    until("the line is written once more", || seat.raw().matches("tour").count() > drawn);
     seat.keys("\u{4}");
     assert_eq!(seat.code(), 0);
 }

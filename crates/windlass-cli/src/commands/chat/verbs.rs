@@ -362,14 +362,16 @@ impl Chat {
     /// Goes on in another session from here.
     async fn fork(&mut self, wanted: &str) -> Result<(), Failure> {
         self.only_here("/fork")?;
-        let Some(base) = self.so_far.head else {
+        let Some(base) = self.so_far.base.or(self.so_far.head) else {
             out::note("nothing was said that could be forked");
             return Ok(());
         };
         self.is_free(wanted).await?;
         let session = if wanted.is_empty() { self.next_name().await? } else { SessionId::from(wanted) };
+        let left = self.stands_in();
         self.change_session(session);
         self.so_far.base = Some(base);
+        self.so_far.left = Some(left);
         out::note("the next message goes on from here");
         Ok(())
     }
@@ -401,13 +403,21 @@ impl Chat {
         let input = content.map(|content| Input::again(&content)).unwrap_or_default();
         let base = start.base.as_ref().map(|base| Turn { run: base.run, version: base.version });
         let session = self.next_name().await?;
+        let left = self.stands_in();
         self.change_session(session);
         self.so_far.base = base;
+        self.so_far.left = Some(left);
         self.so_far.head = None;
         self.so_far.last = None;
         let short = cut(input.text(), SHORT);
         out::note(format_args!("back to before: {short} (run {run} stays in the log)"));
         Ok(Some(input))
+    }
+
+    /// The session that has the messages so far.
+    fn stands_in(&self) -> SessionId {
+        let left = self.so_far.left.clone().filter(|_| self.so_far.base.is_some());
+        left.unwrap_or_else(|| self.session.clone())
     }
 
     fn only_here(&self, command: &str) -> Result<(), Failure> {
