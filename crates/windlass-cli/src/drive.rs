@@ -226,6 +226,10 @@ fn remedy(failure: &ModelFailure) -> Option<String> {
                 short_span(wait)
             ))
         }
+        // A model at an address of its own is none of those that are looked for.
+        FailureKind::Connect if !failure.model.contains('/') => {
+            Some("start the server of that address, or change `base_url` in the agent file".to_owned())
+        }
         // It asks each server, which says more than one that was not reached.
         FailureKind::Connect => Some("`windlass doctor` shows which models are reachable".to_owned()),
         FailureKind::NotFound => {

@@ -5,13 +5,22 @@ use windlass_core::model::{FailureKind, ModelFailure};
 use windlass_error::{Diagnostic, Kind};
 use windlass_http::HttpError;
 
+/// The nearest names, or all where none is near.
+fn near(names: &[String]) -> String {
+    let all = names.join(", ");
+    if names.len() > CLOSE { format!("the providers are {all}") } else { format!("did you mean {all}?") }
+}
+
+/// Names that one may have meant; more are a list.
+const CLOSE: usize = 4;
+
 /// Why a model cannot be used.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[non_exhaustive]
 pub enum ModelError {
     /// No provider has this name.
     #[error("unknown model provider `{name}`")]
-    #[diagnostic(kind = Invalid, code = "unknown_provider", help = format!("did you mean {}?", nearest.join(", ")))]
+    #[diagnostic(kind = Invalid, code = "unknown_provider", help = near(nearest))]
     UnknownProvider {
         /// The name.
         name: String,

@@ -69,7 +69,11 @@ pub(crate) async fn run(args: AskArgs, grammar: fn() -> clap::Command) -> Result
     if std::env::args_os().len() <= 1 && !stdin::is_given() {
         return first_page();
     }
-    let question = question(&args.question, &args.words, grammar)?;
+    // With a model before it a word is no command.
+    let question = match args.question.as_slice() {
+        [one] if args.overrides.model.is_some() && args.words.is_empty() => Some(filled(one)?),
+        words => question(words, &args.words, grammar)?,
+    };
     let path = assistant::path()?;
     let file = agents::read(&path, &args.overrides).map_err(|failure| {
         if assistant::is(&path) {
@@ -140,6 +144,12 @@ fn no_question(words: &[String], grammar: fn() -> clap::Command) -> Failure {
         let all: Vec<String> = std::iter::once(name).chain(rest.iter().cloned()).collect();
         format!("`windlass {}`", all.join(" "))
     };
+    // Verbs of runs, which other programs have without a word before them.
+    let verbs = cli.find_subcommand("runs").into_iter().flat_map(clap::Command::get_subcommands);
+    let verb = verbs.map(clap::Command::get_name).find(|name| *name == first && words.len() <= 2);
+    if let Some(verb) = verb {
+        return failure.hint(format!("did you mean {}?", with_rest(format!("runs {verb}"))));
+    }
     let close = nearest(first, names).into_iter().filter(begins).take(MOST_SUGGESTED);
     let close: Vec<String> = close.map(with_rest).collect();
     let near = (!close.is_empty()).then(|| format!("did you mean {}?", close.join(" or ")));

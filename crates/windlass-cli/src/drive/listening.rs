@@ -145,8 +145,12 @@ impl Listening<'_> {
             (Some("/steer" | "/queue"), "") => {}
             (Some("/steer"), rest) => self.steer(verbs, rest).await?,
             (Some("/queue"), rest) => self.queue(rest),
-            (Some("/pause"), "") => verbs.pause(None).await?,
-            (Some("/pause"), reason) => verbs.pause(Some(reason)).await?,
+            (Some("/pause"), reason) => {
+                verbs.pause(Some(reason).filter(|reason| !reason.is_empty())).await?;
+                out::note(
+                    "the agent pauses before its next step, if the answer that it writes is not the last",
+                );
+            }
             (Some("/stop"), _) => verbs.stop().await?,
             (Some("/quit"), _) => {
                 self.terminal.quit();

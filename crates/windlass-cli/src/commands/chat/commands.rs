@@ -221,7 +221,7 @@ pub(super) fn expanded(path: &str) -> PathBuf {
 pub(super) fn named_files(text: &str) -> Vec<PathBuf> {
     let exists = |path: &str| Some(expanded(path)).filter(|path| path.is_file());
     let whole = text.trim().trim_matches('\'').replace("\\ ", " ");
-    if whole.starts_with(['/', '~', '.'])
+    if whole.contains('/')
         && !whole.contains('\n')
         && let Some(path) = exists(&whole)
     {
