@@ -1,5 +1,6 @@
 //! Drives a run in the foreground and reports its end.
 
+mod at_terminal;
 mod listening;
 
 use std::cell::Cell;
@@ -27,6 +28,7 @@ use crate::interrupts::{Interrupt, Interrupts};
 use crate::out::{self, Stream};
 use crate::view::{View, exit_of};
 use crate::waiting::Withdrawn;
+pub(crate) use at_terminal::{AtTerminal, Driven};
 pub(crate) use listening::{Commands, Listening, Verbs, drive_and_listen, message, names_command, typed_as};
 
 /// The arguments needed to suggest a command that continues a run.

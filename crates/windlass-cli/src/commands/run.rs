@@ -6,26 +6,22 @@ mod queries;
 mod repeat;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 use windlass_core::{SessionId, Text};
+use windlass_runtime::DriveOptions;
 use windlass_runtime::agent_file::AgentFile;
-use windlass_runtime::host::LiveRun;
-use windlass_runtime::{Agent, DriveOptions, People, Run};
-use windlass_store::SqliteLog;
 
 use admission::Admission;
 use batch::{Batch, BatchArgs};
 use repeat::{Again, RepeatArgs};
 
 use crate::agents;
-use crate::asking::{Place, Roots, Terminal};
+use crate::asking::{Place, Roots};
 use crate::attachments::AttachArgs;
 use crate::cassettes::{CassetteArgs, played};
 use crate::commands::chat::commands_of_a_run;
-use crate::drive::{Listening, Words, drive, drive_and_listen, verdict};
-use crate::face::{Delegates, Face, FaceGuard};
+use crate::drive::{AtTerminal, Driven, Words, verdict};
 use crate::failure::{Exit, Failure};
 use crate::from_env;
 use crate::home::{self, LogArgs, quoted};
@@ -185,10 +181,9 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     session.check(&file, &*log, &mut view, &words).await?;
     // One run is shown as it goes on; many are told of in lines.
     let one = how.batch.batch.is_none() && how.repeat.guard().is_none();
-    let taken = FaceGuard::open(one && !view_args.quiet && view_args.draws(), None);
     let place = Place { log: log.clone(), roots: Roots::of(&file), chat: false };
-    let terminal = if view_args.json { None } else { Terminal::within(place, taken.face().cloned()) };
-    let people = terminal.clone().map(|terminal| terminal as Arc<dyn People>);
+    let terminal = AtTerminal::open(view_args, one, place, commands_of_a_run());
+    let people = terminal.people();
     let cassette = how.cassette.open()?;
     let assembly = agents::start(&file, &overrides, &log, cassette.clone(), &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
@@ -230,45 +225,12 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
         // A session of its own, so that it can be continued.
         host.drive(&assembly.agent, assembly.agent.prepare(input.messages(), options).await?)
     };
-    let delegates = taken.face().map(|face| Delegates::new(host.clone(), face.clone()));
-    view = view.within(taken.face(), delegates);
-    let run = match taken.face().zip(terminal.as_deref()) {
-        Some((face, terminal)) => {
-            let here = InFace { face, terminal, agent: &assembly.agent };
-            Box::pin(here.drive(live, &mut view, &mut interrupts, &words)).await?
-        }
-        None => drive(live, &mut view, &mut interrupts, &words).await?,
-    };
-    drop(taken);
+    let driven = Driven { agent: &assembly.agent, host: &host, words: &words };
+    let (run, mut view) = Box::pin(terminal.drive(live, view, &mut interrupts, driven)).await?;
     let verdict = played(cassette.as_ref(), verdict(&run, &words));
     view.left(&*log, &run, verdict.as_ref().err()).await?;
     view.close()?;
     verdict
-}
-
-/// A run in a face whose person goes on typing.
-struct InFace<'f> {
-    face: &'f Face,
-    terminal: &'f Terminal,
-    agent: &'f Agent,
-}
-
-impl InFace<'_> {
-    async fn drive(
-        self,
-        live: LiveRun,
-        view: &mut View,
-        interrupts: &mut Interrupts,
-        words: &Words,
-    ) -> Result<Run, Failure> {
-        self.face.answers(self.agent);
-        let commands = &commands_of_a_run();
-        let face = Some(self.face);
-        let listening = Listening { terminal: self.terminal, face, queues: false, commands };
-        let driven = drive_and_listen(live, view, interrupts, words, listening).await;
-        self.face.rest();
-        driven
-    }
 }
 
 /// With `--from-env` there is no file: what stands first is the input.
@@ -287,10 +249,4 @@ fn from_environment(
 /// Returns a fresh id for an unnamed conversation.
 pub(crate) fn new_session() -> SessionId {
     SessionId::from(uuid::Uuid::now_v7().simple().to_string())
-}
-
-/// The user at the terminal, who answers questions of an agent whose tools begin paths there.
-pub(crate) fn people(log: Arc<SqliteLog>, roots: Roots) -> Option<Arc<dyn People>> {
-    let place = Place { log, roots, chat: false };
-    Terminal::open(place).map(|terminal| terminal as Arc<dyn People>)
 }

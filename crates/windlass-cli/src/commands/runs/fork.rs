@@ -11,7 +11,6 @@ use windlass_runtime::{DriveOptions, Error, ForkOptions, RunMessages, Saved};
 use super::find;
 use super::go_on::GoOn;
 use crate::agents::{self, Again, Wanted, changed};
-use crate::commands::run::people;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
@@ -58,7 +57,8 @@ pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Fail
         .then(args.input.as_deref());
     let wanted = Wanted { with: args.with.as_deref(), agents: &[], replaces: true, again };
     let found = go_on.agent(&state, &wanted).await?;
-    let people = if args.view.json { None } else { people(go_on.log.clone(), found.roots.clone()) };
+    let terminal = go_on.terminal(&found);
+    let people = terminal.people();
     let how = ForkOptions { at: args.at, changed: found.named, say: args.input.map(RunMessages::from) };
     let options = DriveOptions { hold_for_quota: people.is_some(), people, ..DriveOptions::default() };
     let fork = agents::client(&go_on.log).fork(base, &found.agent, how, options).await;
@@ -69,7 +69,7 @@ pub(super) async fn run(args: ForkArgs, log_args: &LogArgs) -> Result<Exit, Fail
     } else if !args.view.quiet {
         out::note(format_args!("run {id} continues from event {} of {base}; {}", args.at, words(&saved)));
     }
-    go_on.finish(live, &state, &found).await
+    go_on.finish(live, &state, &found, terminal).await
 }
 
 fn words(saved: &Saved) -> String {

@@ -11,9 +11,10 @@ use windlass_runtime::{DriveOptions, Unpause};
 use windlass_store::SqliteLog;
 
 use crate::agents::{self, Again, Found, Wanted, changed};
+use crate::asking::Place;
 use crate::cassettes::played;
-use crate::commands::run::people;
-use crate::drive::{Words, drive, verdict};
+use crate::commands::chat::commands_of_a_run;
+use crate::drive::{AtTerminal, Driven, Words, verdict};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
@@ -49,7 +50,8 @@ impl GoOn<'_> {
         limits: &[(LimitKind, f64)],
         again: &Again,
     ) -> Result<Exit, Failure> {
-        let people = if self.view.json { None } else { people(self.log.clone(), found.roots.clone()) };
+        let terminal = self.terminal(&found);
+        let people = terminal.people();
         let (resumed_by, unpause) = (ResumedBy::Person, self.unpause.clone());
         let hold_for_quota = people.is_some();
         let options = DriveOptions { people, hold_for_quota, resumed_by, unpause, ..DriveOptions::default() };
@@ -64,7 +66,13 @@ impl GoOn<'_> {
             prepared.map(|prepared| agents::host(&self.log).drive(&found.agent, prepared))
         };
         let live = live.map_err(|error| changed(error, &found.path, again))?;
-        self.finish(live, state, &found).await
+        self.finish(live, state, &found, terminal).await
+    }
+
+    /// The terminal that the run is shown at, whose person answers its questions.
+    pub(super) fn terminal(&self, found: &Found) -> AtTerminal {
+        let place = Place { log: self.log.clone(), roots: found.roots.clone(), chat: false };
+        AtTerminal::open(self.view, true, place, commands_of_a_run())
     }
 
     /// Says what is different where a person gives the run another agent.
@@ -80,6 +88,7 @@ impl GoOn<'_> {
         live: LiveRun,
         state: &State,
         found: &Found,
+        terminal: AtTerminal,
     ) -> Result<Exit, Failure> {
         let mut view = View::new(self.view).logged(&self.log_args.words());
         view.recall(state);
@@ -90,7 +99,9 @@ impl GoOn<'_> {
             file: Some(found.path.display().to_string()),
             ..Words::default()
         };
-        let run = drive(live, &mut view, &mut self.interrupts, &words).await?;
+        let host = agents::host(&self.log);
+        let driven = Driven { agent: &found.agent, host: &host, words: &words };
+        let (run, mut view) = Box::pin(terminal.drive(live, view, &mut self.interrupts, driven)).await?;
         let verdict = played(self.cassette.as_ref(), verdict(&run, &words));
         view.left(&*self.log, &run, verdict.as_ref().err()).await?;
         view.close()?;

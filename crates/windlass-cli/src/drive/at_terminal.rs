@@ -1,0 +1,69 @@
+//! A run in the foreground, and the person who sits at the terminal: with a face where it can show one.
+
+use std::sync::Arc;
+
+use windlass_runtime::host::{Host, LiveRun};
+use windlass_runtime::{Agent, People, Run};
+
+use super::{Commands, Listening, Words, drive, drive_and_listen};
+use crate::asking::{Place, Terminal};
+use crate::face::{Delegates, FaceGuard};
+use crate::failure::Failure;
+use crate::interrupts::Interrupts;
+use crate::view::{View, ViewArgs};
+
+/// The terminal of a run.
+#[derive(Debug)]
+pub(crate) struct AtTerminal {
+    guard: FaceGuard,
+    terminal: Option<Arc<Terminal>>,
+    commands: Commands,
+}
+
+/// What is driven.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Driven<'d> {
+    pub(crate) agent: &'d Agent,
+    pub(crate) host: &'d Host,
+    pub(crate) words: &'d Words,
+}
+
+impl AtTerminal {
+    /// Takes the terminal. `alone`: one run is shown, and no more are told of beside it.
+    pub(crate) fn open(view: ViewArgs, alone: bool, place: Place, commands: Commands) -> Self {
+        let guard = FaceGuard::open(alone && !view.quiet && view.draws(), None);
+        let terminal = if view.json { None } else { Terminal::within(place, guard.face().cloned()) };
+        Self { guard, terminal, commands }
+    }
+
+    /// Who answers questions there.
+    pub(crate) fn people(&self) -> Option<Arc<dyn People>> {
+        self.terminal.clone().map(|terminal| terminal as Arc<dyn People>)
+    }
+
+    /// Drives the run. In a face its person goes on typing; the terminal is given back at the end.
+    pub(crate) async fn drive(
+        self,
+        live: LiveRun,
+        view: View,
+        interrupts: &mut Interrupts,
+        driven: Driven<'_>,
+    ) -> Result<(Run, View), Failure> {
+        let face = self.guard.face();
+        let delegates = face.map(|face| Delegates::new(driven.host.clone(), face.clone()));
+        let mut view = view.within(face, delegates);
+        let run = match (face, &self.terminal) {
+            (Some(face), Some(terminal)) => {
+                face.answers(driven.agent);
+                let commands = &self.commands;
+                let listening = Listening { terminal, face: Some(face), queues: false, commands };
+                let run = drive_and_listen(live, &mut view, interrupts, driven.words, listening);
+                let run = Box::pin(run).await;
+                face.rest();
+                run?
+            }
+            _ => drive(live, &mut view, interrupts, driven.words).await?,
+        };
+        Ok((run, view))
+    }
+}
