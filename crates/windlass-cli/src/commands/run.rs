@@ -2,6 +2,7 @@
 
 mod admission;
 mod batch;
+mod left;
 mod queries;
 mod repeat;
 
@@ -181,6 +182,9 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     session.check(&file, &*log, &mut view, &words).await?;
     // One run is shown as it goes on; many are told of in lines.
     let one = how.batch.batch.is_none() && how.repeat.guard().is_none();
+    if one && session.name.is_none() {
+        left::tell(&*log, &file, &input, &words, &mut view).await?;
+    }
     let place = Place { log: log.clone(), roots: Roots::of(&file), chat: false };
     let terminal = AtTerminal::open(view_args, one, place, commands_of_a_run());
     let people = terminal.people();
