@@ -316,11 +316,10 @@ impl Face {
     /// `artifacts` is the command that lists the long texts of its run.
     pub(crate) fn end(&self, call: &str, title: &str, ended: &CallOutcome, artifacts: &str) {
         let result = outcome(ended);
-        let first = result.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let failed = !matches!(ended, CallOutcome::Ok { .. });
         self.change(|state| {
             state.live.detail(title, &live::whole(ended, artifacts));
-            if let Some(row) = state.live.end(call, first, failed, draw::look()) {
+            if let Some(row) = state.live.end(call, &result, failed, draw::look()) {
                 draw::finish(state, draw::Part::Call, &[row]);
             }
         });

@@ -134,7 +134,7 @@ def stops_by_keys(windlass, _):
         seat.send("While an approval stands")
         seat.shows("[y]es")
         seat.keys("C-c")
-        seat.shows("hint: windlass runs answer ")
+        seat.shows("your next message puts the question again first")
         seat.rests()
         # It is put once more before the next message.
         seat.send("Go on")

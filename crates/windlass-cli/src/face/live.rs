@@ -82,11 +82,19 @@ impl Live {
         let arrow = if look.unicode { " → " } else { " -> " };
         let took = call.since.map(|since| format!("  {}", span(since.elapsed().as_millis() as u64)));
         let time = took.unwrap_or_default();
-        let room = look.columns.saturating_sub(mark.width() + width(&time) + width(arrow));
-        let result = fitted(result, room.saturating_sub(width(&call.name) + 1).max(room / 2));
+        let mut lines = result.lines().filter(|line| !line.trim().is_empty());
+        let first = lines.next().unwrap_or_default();
+        let more = match lines.count() {
+            0 => String::new(),
+            more => format!(" (+{}, Ctrl-O)", count(more as u64, "line")),
+        };
+        let others = mark.width() + width(&time) + width(arrow) + width(&more);
+        let room = look.columns.saturating_sub(others);
+        let result = fitted(first, room.saturating_sub(width(&call.name) + 1).max(room / 2));
         let mut row = vec![mark];
         row.extend(call.words(room.saturating_sub(width(&result))));
-        row.extend([Span::raw(arrow), Span::raw(result), Span::styled(time, dim())]);
+        let more = Span::styled(more, dim());
+        row.extend([Span::raw(arrow), Span::raw(result), more, Span::styled(time, dim())]);
         Some(Line::from(row))
     }
 

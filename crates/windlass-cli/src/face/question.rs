@@ -338,7 +338,7 @@ impl Asking {
         }
         let choices = match self.step {
             // The answers stand there once they are taken.
-            _ if self.is_new() => "",
+            _ if self.is_new() => "…",
             Step::Answer => &self.asked.choices,
             Step::Words(key, _) if matches!(key.then, Then::Needs(_)) => "Enter sends it; Esc goes back",
             Step::Words(..) => "Enter sends it, with or without words; Esc goes back",

@@ -57,6 +57,7 @@ mod reach;
 mod reading;
 mod readme;
 mod recorded;
+mod recovering;
 mod run;
 mod scripted;
 mod seat;

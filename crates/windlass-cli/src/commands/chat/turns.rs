@@ -200,6 +200,17 @@ impl Chat {
                 out::note("cancelled; the conversation continues");
                 Ok(())
             }
+            Err(failure)
+                if failure.exit == Exit::Suspended
+                    && self.face.is_some()
+                    && !self.quits()
+                    && !run.state().questions().is_empty() =>
+            {
+                out::note(
+                    "the run waits for an answer: your next message puts the question again first, and /stop ends the run",
+                );
+                Ok(())
+            }
             Err(failure) if failure.exit == Exit::Suspended && self.terminal.is_some() && !self.quits() => {
                 Err(failure.hint("here your next message puts the question again first; /stop ends its run"))
             }

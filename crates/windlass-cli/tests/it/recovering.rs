@@ -1,0 +1,94 @@
+//! A run at a terminal that was killed: it is named where its words are typed again, and goes on in the face.
+
+use crate::kit::{Home, PLAIN, SLOW, lines, until};
+use crate::seat::Seat;
+
+const RUN: [&str; 3] = ["run", "agent.yaml", "What is 2 + 5?"];
+
+#[test]
+fn an_interrupted_run_is_named_where_its_words_are_typed_again_and_goes_on_in_the_face() {
+    let home = Home::new();
+    home.write("agent.yaml", SLOW);
+    let mut seat = Seat::sized(&home, &RUN, (100, 24));
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    seat.child.kill().unwrap();
+    seat.child.wait().unwrap();
+
+    let mut again = Seat::sized(&home, &RUN, (100, 24));
+    again.shows("a run with the same words was interrupted: `windlass runs resume");
+    until("the sum has begun again", || lines(&home.path("sums")) == 2);
+    again.keys("\u{1b}");
+    again.shows("was cancelled");
+    assert_eq!(again.code(), 130);
+
+    let listed = home.windlass(["runs", "list", "--status", "interrupted", "--json"]).stdout;
+    let listed: serde_json::Value = serde_json::from_str(listed.lines().next().unwrap()).unwrap();
+    let mut resumed = Seat::sized(&home, &["runs", "resume", listed["run"].as_str().unwrap()], (100, 24));
+    resumed.shows("calculate (try 2) {\"expression\":\"2 + 5\"}  1 s");
+    resumed.keys("be brief\r");
+    resumed.shows("steered: be brief");
+    home.write("go", "");
+    resumed.shows("✓ calculate (try 2) {\"expression\":\"2 + 5\"} → 7");
+    resumed.shows("answered: ");
+    assert_eq!(resumed.code(), 0);
+    assert!(!home.windlass(["runs", "list"]).stdout.contains("interrupted"));
+
+    // The other one has ended: nothing is told of it.
+    let last = Seat::sized(&home, &RUN, (100, 24));
+    last.shows("answered: ");
+    assert!(!last.whole().contains("was interrupted"), "{}", last.whole());
+    assert_eq!(last.code(), 0);
+}
+
+#[test]
+fn the_answer_of_a_question_goes_on_in_the_face_and_further_questions_stand_in_it() {
+    let home = Home::new();
+    home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
+    assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 75);
+    let mut seat = Seat::sized(&home, &["runs", "resume", "last"], (100, 24));
+    seat.shows("expression: 2 + 3\n[y]es, [a]lways");
+    seat.keys("l");
+    seat.shows("is suspended");
+    assert_eq!(seat.code(), 75);
+    let seat = Seat::sized(&home, &["runs", "answer", "last", "q1", "approve"], (100, 24));
+    seat.shows("✓ calculate {\"expression\":\"2 + 3\"} → 5");
+    seat.shows("2 + 3 is 5.");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn a_call_of_many_lines_counts_those_that_its_row_leaves_out() {
+    let home = Home::new();
+    home.write("agent.yaml", &SLOW.replace("echo 7\"", "seq 7 30\""));
+    home.write("go", "");
+    let seat = Seat::sized(&home, &RUN, (100, 24));
+    seat.shows("→ 7 (+23 lines, Ctrl-O)");
+    seat.shows("answered: ");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn a_question_that_is_left_in_a_chat_is_a_row_that_says_how_to_come_back() {
+    let home = Home::new();
+    home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (120, 24));
+    seat.shows("\n>");
+    seat.keys("What is 2 + 3?\r");
+    seat.shows("[y]es");
+    seat.keys("l");
+    seat.shows("your next message puts the question again first");
+    assert!(!seat.whole().contains("hint: "), "{}", seat.whole());
+    seat.keys("And 4 + 4?\r");
+    seat.shows("[y]es");
+    seat.keys("y");
+    seat.shows("2 + 3 is 5.");
+    // The message that waited comes below the question that came first.
+    seat.shows("> And 4 + 4?");
+    seat.shows("expression: 4 + 4\n[y]es");
+    seat.keys("l");
+    seat.shows_that("the prompt", |whole| whole.matches("puts the question again").count() == 2);
+    seat.keys("/stop\r");
+    seat.shows("the run that waited is cancelled");
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+}
