@@ -13,6 +13,8 @@ use crate::out::Style;
 const QUESTIONS: usize = 10;
 /// Characters of a question in its line.
 const SHORT: usize = 160;
+/// Characters of the run's first message there.
+const TITLE: usize = 40;
 /// Time after which a look that has not come is told of.
 const LATE: Duration = Duration::from_secs(5);
 /// What keys do.
@@ -27,9 +29,12 @@ impl Watch {
         let first = (chosen + 1).saturating_sub(QUESTIONS);
         for (place, run) in look.inbox.iter().enumerate().skip(first).take(QUESTIONS) {
             let (mark, weight) = if place == chosen { (">", Style::Bold) } else { (" ", Style::Plain) };
-            let question = cut(run.headline.question.as_deref().unwrap_or_default(), SHORT);
+            // The id of the call tells a person nothing.
+            let question = run.headline.question.as_deref().unwrap_or_default();
+            let question = cut(question.rsplit_once(" (call ").map_or(question, |(words, _)| words), SHORT);
+            let title = cut(&run.title, TITLE);
             let age = span(now().saturating_sub(run.updated_at));
-            rows.push((weight, format!("{mark} {} asks: {question} ({age})", name(&run.agent))));
+            rows.push((weight, format!("{mark} {} asks: {question} ({title}, {age})", name(&run.agent))));
         }
         rows.push((Style::Plain, String::new()));
         if look.table.is_empty() {
