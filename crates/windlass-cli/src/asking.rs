@@ -61,6 +61,9 @@ pub(crate) struct Terminal {
     place: Place,
 }
 
+/// Characters of a command line that are shown at once.
+const COMMAND: usize = 300;
+
 /// Surroundings of the questions.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -245,6 +248,10 @@ impl Terminal {
             let page = Page::of(&subject.args, write.as_ref(), whole);
             cut = page.is_cut();
             body = page.into_lines();
+            if let Some(line) = self.place.roots.command_of(subject) {
+                let line = if whole { line } else { windlass_read::words::cut(&line, COMMAND) };
+                body.insert(0, (Style::Dim, format!("  runs: {line}")));
+            }
         }
         for (place, suggestion) in (1..).zip(&question.suggestions) {
             body.push((Style::Plain, format!("  {place}. {suggestion}")));

@@ -82,6 +82,18 @@ pub struct CommandSettings {
     pub grace_ms: Option<u64>,
 }
 
+impl CommandSettings {
+    /// The command line of a call with these arguments: the program as the settings name it, and its words. `None`: an argument has no
+    /// place in a word.
+    pub fn line(&self, args: &Value) -> Option<Vec<String>> {
+        let (program, words) = self.run.split_first()?;
+        let args = args.as_object()?;
+        let words = words.iter().filter_map(|word| Word::parse(word).filled(args, self.dashes).transpose());
+        let words: Vec<String> = words.collect::<Result<_, _>>().ok()?;
+        Some(std::iter::once(program.clone()).chain(words).collect())
+    }
+}
+
 /// A tool that runs a program.
 ///
 /// - Each argument takes its place as one word, whatever is in it: there is no shell. One that begins with `-` is

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use windlass_runtime::agent_file::{AgentFile, ToolEntry};
+use windlass_tools::command::CommandSettings;
 use windlass_tools::mcp::{McpConfig, McpTransport};
 
 use super::subject::Subject;
+use crate::home::quoted;
 
 /// Beginning of the origin of a server's tools.
 const SERVER: &str = "mcp ";
@@ -18,6 +20,8 @@ pub(crate) struct Roots {
     folder: Option<PathBuf>,
     /// The folders of its tool servers, as far as they are known. A server has rules of its own: its working folder says nothing.
     servers: BTreeMap<String, Option<PathBuf>>,
+    /// The programs that are tools.
+    commands: BTreeMap<String, CommandSettings>,
 }
 
 impl Roots {
@@ -30,7 +34,19 @@ impl Roots {
             ToolEntry::Mcp(server) => Some((server.config.name.clone(), of_server(&server.config, &folder))),
             ToolEntry::Builtin(_) | ToolEntry::Command(_) | ToolEntry::Service(_) => None,
         });
-        Self { servers: servers.collect(), folder: Some(folder) }
+        let commands = file.tools.iter().filter_map(|entry| match entry {
+            ToolEntry::Command(command) => Some((command.settings.name.clone(), command.settings.clone())),
+            ToolEntry::Mcp(_) | ToolEntry::Builtin(_) | ToolEntry::Service(_) => None,
+        });
+        Self { servers: servers.collect(), folder: Some(folder), commands: commands.collect() }
+    }
+
+    /// The command line of a call that runs a program. `None`: it runs none, or it is not known.
+    pub(super) fn command_of(&self, call: &Subject) -> Option<String> {
+        let is_command = !call.delegated && call.spec.as_ref().is_some_and(|spec| &*spec.origin == "command");
+        let settings = self.commands.get(&*call.tool).filter(|_| is_command)?;
+        let words = settings.line(&call.args)?;
+        Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
     }
 
     /// Where the tool of a call begins a relative path. `None`: that is not known.
