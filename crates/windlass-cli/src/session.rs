@@ -34,6 +34,9 @@ pub(crate) struct SessionArgs {
     /// Go on with the conversation of this name, or begin it
     #[arg(long = "session", id = "session", value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Go on with the newest conversation of this agent, named or not
+    #[arg(short = 'c', long = "continue", conflicts_with = "session")]
+    go_on: bool,
     /// Let this agent go on with a conversation that another agent led
     #[arg(long, requires = "session")]
     hand_over: bool,
@@ -80,6 +83,34 @@ impl SessionArgs {
     /// Whether the agent may take over another one's conversation.
     pub(crate) fn hands_over(&self) -> bool {
         self.hand_over
+    }
+
+    /// Whether it takes a log to know the conversation.
+    pub(crate) fn is_newest(&self) -> bool {
+        self.go_on
+    }
+
+    /// The same, with the name of the newest conversation where that is wanted.
+    pub(crate) async fn found(self, file: &AgentFile, log: &dyn Store) -> Result<Self, Failure> {
+        if !self.go_on {
+            return Ok(self);
+        }
+        let (mut pages, mut looked_at) = (ListPages::new(log, RunFilter::default()), 0);
+        while looked_at < MOST_RUNS {
+            let Some(page) = pages.next().await? else { break };
+            looked_at += page.len();
+            let newest = page
+                .into_iter()
+                .find(|run| run.parent.is_none() && *run.agent == *file.name && run.session.is_some());
+            if let Some(session) = newest.and_then(|run| run.session) {
+                return Ok(Self { name: Some(session.as_str().to_owned()), ..self });
+            }
+        }
+        let failure =
+            Failure::new(Exit::Failed, format!("agent `{}` has led no conversation yet", name(&file.name)));
+        Err(failure.hint(
+            "leave `--continue` out to begin one; `windlass sessions list --all` lists those of all agents",
+        ))
     }
 
     /// Checks that this agent may join the named session, and says how the session stands.

@@ -5,7 +5,7 @@ mod prompt;
 mod turns;
 mod verbs;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -150,20 +150,24 @@ pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
 /// Talks with an agent of this process.
 async fn here(args: ChatArgs, face: Option<&Face>) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
+    if args.file.is_none() && face.is_some() && Path::new("agent.yaml").is_file() {
+        out::note("this folder has an agent of its own: `windlass chat .` talks with it");
+    }
     let path = args.file.map_or_else(assistant::path, Ok)?;
     let file = agents::read(&path, &args.overrides)?;
     let log = args.log.open()?;
     let words = Words { log: args.log.words(), file: Some(path.display().to_string()), ..Words::default() };
     let mut view = View::new(args.view);
-    args.session.check(&file, &*log, &mut view, &words).await?;
+    let given = args.session.found(&file, &*log).await?;
+    given.check(&file, &*log, &mut view, &words).await?;
     let place = Place { log: log.clone(), roots: Roots::of(&file), chat: true };
     let cassette = args.cassette.open()?;
     let assembly = agents::start(&file, &args.overrides, &log, cassette.clone(), &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);
-    let named = args.session.name.is_some();
-    let session = args.session.name.map_or_else(new_session, SessionId::from);
+    let named = given.name.is_some();
+    let session = given.name.map_or_else(new_session, SessionId::from);
     let terminal = if args.view.json { None } else { Terminal::within(place, face.cloned()) };
     let local = Local { path, overrides: args.overrides, log, cassette: cassette.clone() };
     let chat = Chat {
@@ -187,7 +191,11 @@ async fn on_a_server(server: Server, args: ChatArgs, face: Option<&Face>) -> Res
         return Err(Failure::new(Exit::Usage, "no agent given")
             .hint("`windlass chat --server URL AGENT` talks with an agent of the server"));
     };
-    if args.overrides != Overrides::default() || args.cassette.is_given() || args.session.hands_over() {
+    if args.overrides != Overrides::default()
+        || args.cassette.is_given()
+        || args.session.hands_over()
+        || args.session.is_newest()
+    {
         return Err(not_on_a_server());
     }
     // One that is not there is said before the first word.

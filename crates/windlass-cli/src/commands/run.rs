@@ -137,7 +137,7 @@ fn task(args: RunArgs) -> Result<Task, Failure> {
     let RunArgs { file, input, from_env, how, session, attach, overrides, view, .. } = args;
     let runs_here =
         from_env || how.cassette.is_given() || how.batch.batch.is_some() || how.repeat.repeat.is_some();
-    if runs_here || overrides != Overrides::default() || session.hands_over() {
+    if runs_here || overrides != Overrides::default() || session.hands_over() || session.is_newest() {
         return Err(not_on_a_server());
     }
     let input = Input::read(input, &attach, NO_INPUT)?.for_server()?;
@@ -179,6 +179,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
     let mut view = View::new(view_args).logged(&log_args.words());
     let log = log_args.open()?;
     let words = Words { log: log_args.words(), file: Some(path.display().to_string()), ..Words::default() };
+    let session = session.found(&file, &*log).await?;
     session.check(&file, &*log, &mut view, &words).await?;
     // One run is shown as it goes on; many are told of in lines.
     let one = how.batch.batch.is_none() && how.repeat.guard().is_none();
