@@ -123,6 +123,9 @@ pub(crate) fn note_styled(parts: &[(Style, &str)]) {
     let spare = is_live() && !printer.is_shared();
     let weight = if spare { Weight::Spare } else { Weight::Whole };
     let text = if frames::is_drawn() { frames::wrapped_note(parts) } else { styled(parts) };
+    if frames::is_drawn() && frames::holds(&text) {
+        return;
+    }
     let _unread = printer.put(Stream::Err, text.as_bytes(), weight);
 }
 
@@ -143,6 +146,13 @@ pub(crate) fn finished(rows: &[windlass_terminal::Line<'_>]) {
         let text: String =
             rows.iter().map(|row| windlass_terminal::rows::encoded(row, colours()) + "\n").collect();
         let _unseen = whole(Stream::Err, &text);
+    }
+}
+
+/// Whether lines of others wait: the text that is shown is amid a block. Those that have waited are shown at its end.
+pub(crate) fn amid_block(amid: bool) {
+    if let Some(held) = frames::hold(amid) {
+        let _unseen = whole(Stream::Err, &held);
     }
 }
 

@@ -67,6 +67,7 @@ pub(super) enum Part {
 /// Adds finished rows. Text and calls have a blank row between them.
 pub(super) fn finish(state: &mut State, part: Part, rows: &[Line<'static>]) {
     if rows.is_empty() {
+        out::amid_block(state.stream.is_within());
         return;
     }
     if state.part != part && state.part != Part::Message {
@@ -74,6 +75,7 @@ pub(super) fn finish(state: &mut State, part: Part, rows: &[Line<'static>]) {
     }
     state.part = part;
     out::finished(rows);
+    out::amid_block(state.stream.is_within());
 }
 
 /// The person's message, as it stands in the scrollback.

@@ -97,6 +97,12 @@ fn pressed(face: &Face, key: KeyEvent) {
     match key.code {
         KeyCode::Char('o') if control => {
             face.change_now(|state| {
+                if state.stream.is_within() {
+                    state.hint = Some(
+                        "calls are shown once this block of the text has ended: Ctrl-O again".to_owned(),
+                    );
+                    return;
+                }
                 let rows = state.live.details(draw::look());
                 if rows.is_empty() {
                     state.hint = Some("no call was made since they were shown last".to_owned());

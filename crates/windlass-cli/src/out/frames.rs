@@ -29,6 +29,8 @@ pub(super) struct Frames {
     /// Whether the tail is another one than the terminal shows.
     changed: bool,
     leaves: bool,
+    /// Lines that wait for the end of a block; `None`: they do not wait.
+    held: Option<String>,
 }
 
 impl Frames {
@@ -81,6 +83,29 @@ pub(crate) fn has_colours() -> bool {
 /// Whether a conversation has the terminal: text goes above its tail.
 pub(crate) fn is_drawn() -> bool {
     OPEN.load(Ordering::Relaxed)
+}
+
+/// Whether a line waits: the text above the tail is amid a block that it would cut in two.
+pub(super) fn holds(line: &str) -> bool {
+    printer().frames(|frames| match frames.as_mut().and_then(|frames| frames.held.as_mut()) {
+        Some(held) => {
+            held.push_str(line);
+            true
+        }
+        None => false,
+    })
+}
+
+/// Lets lines wait from now on, or returns those that have waited.
+pub(super) fn hold(holds: bool) -> Option<String> {
+    printer().frames(|frames| {
+        let frames = frames.as_mut()?;
+        if holds {
+            frames.held.get_or_insert_default();
+            return None;
+        }
+        frames.held.take().filter(|held| !held.is_empty())
+    })
 }
 
 /// Draws this tail below everything.

@@ -160,8 +160,8 @@ impl Printer {
     }
 
     /// Changes the rows that stand below everything on a terminal.
-    pub(super) fn frames(&self, change: impl FnOnce(&mut Option<Frames>)) {
-        self.err.frames(change);
+    pub(super) fn frames<T>(&self, change: impl FnOnce(&mut Option<Frames>) -> T) -> T {
+        self.err.frames(change)
     }
 
     /// Writes nothing of what is queued, or goes on with it.
@@ -422,9 +422,10 @@ impl Queue {
     }
 
     /// Changes what stands below everything else.
-    fn frames(&self, change: impl FnOnce(&mut Option<Frames>)) {
-        change(&mut self.lock().frames);
+    fn frames<T>(&self, change: impl FnOnce(&mut Option<Frames>) -> T) -> T {
+        let changed = change(&mut self.lock().frames);
         self.changed.notify_all();
+        changed
     }
 
     /// Writes what is queued, for ever.

@@ -46,6 +46,11 @@ impl Stream {
         self.ended.is_some()
     }
 
+    /// Whether the rows that were given out last belong to a block that goes on: another text between would cut it in two.
+    pub fn is_within(&self) -> bool {
+        matches!(self.ended, Some(Ended::Item | Ended::Part | Ended::Code))
+    }
+
     /// The rows of all blocks that no further text can change.
     pub fn closed(&mut self, look: Look) -> Vec<Line<'static>> {
         let mut rows = Vec::new();
