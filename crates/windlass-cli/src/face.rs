@@ -154,6 +154,7 @@ impl Face {
     /// Gives the terminal back as it was.
     pub(crate) fn close(&self) {
         self.lock().away += 1;
+        out::amid_block(false);
         frames::leave();
         self.0.modes.give_back();
     }
@@ -342,8 +343,10 @@ impl Face {
             // What the agent did not hear is there to be sent.
             let unheard: Vec<String> = state.entered.drain(..).chain(state.unheard.drain(..)).collect();
             let unheard = unheard.join("\n");
-            if !unheard.is_empty() && state.editor.text().is_empty() {
-                state.editor.set(&unheard);
+            if !unheard.is_empty() {
+                let draft = state.editor.text();
+                let line = if draft.is_empty() { "" } else { "\n" };
+                state.editor.set(&format!("{unheard}{line}{draft}"));
             }
             state.works = false;
         });

@@ -72,8 +72,9 @@ async fn edited(face: &Face, put: &mut Put<'_>, asked: &Asked) -> Option<Result<
         let args = draft.edit(&editor, subject).await;
         return Some(args.map(|args| Answer::ApproveWith { args }));
     }
-    let choices = "`EDITOR` is not set: type the arguments as JSON; Enter alone goes back".to_owned();
+    let choices = "`EDITOR` is not set: type the arguments as JSON; Esc goes back".to_owned();
     face.ask(Asked { choices, keys: &[], ..asked.clone() });
+    face.draft(&put.subject.as_ref().map(|subject| subject.args.to_string()).unwrap_or_default());
     loop {
         let line = tokio::select! {
             biased;
@@ -82,7 +83,7 @@ async fn edited(face: &Face, put: &mut Put<'_>, asked: &Asked) -> Option<Result<
         }?;
         if line.trim().is_empty() {
             face.ask(asked.clone());
-            return Some(Err("the arguments are as they were".to_owned()));
+            return Some(Err(format!("the arguments are as they were: {}", asked.choices)));
         }
         match put.read_args(line.trim()) {
             Ok(answer) => return Some(Ok(answer)),

@@ -128,6 +128,12 @@ impl Live {
                 rows.extend(wrapped(&[line], look.columns, &margin, Cut::Anywhere));
             }
         }
+        for call in self.calls.iter().filter(|call| call.since.is_some()) {
+            let (bold, title) =
+                (Style::new().add_modifier(Modifier::BOLD), format!("{} {}", call.name, call.args));
+            let parts = [Span::styled(title, bold), Span::styled("  it is running", dim())];
+            rows.extend(wrapped(&parts, look.columns, &Margin::default(), Cut::Words));
+        }
         rows
     }
 

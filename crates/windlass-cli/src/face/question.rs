@@ -169,6 +169,15 @@ impl Face {
         }
     }
 
+    /// Puts words where the answer is typed.
+    pub(crate) fn draft(&self, words: &str) {
+        self.change_now(|state| {
+            if let Some(asking) = &mut state.asking {
+                asking.editor.set(words);
+            }
+        });
+    }
+
     /// What was typed is no answer.
     pub(crate) fn unclear(&self, why: &str) {
         self.change_now(|state| {
@@ -231,7 +240,6 @@ impl Asking {
         }
         self.stray = None;
         self.unclear = None;
-        let plain = key.modifiers.is_empty() || key.modifiers == KeyModifiers::SHIFT;
         if let Step::Enter(chosen, _) = self.step {
             self.step = Step::Answer;
             if key.code == KeyCode::Enter {
@@ -240,27 +248,40 @@ impl Asking {
             return;
         }
         if self.waits_for_letter() {
-            match key.code {
-                KeyCode::Char('d') if key.modifiers == KeyModifiers::CONTROL => self.lines.push_back(None),
-                KeyCode::Char('?') => self.help = true,
-                KeyCode::Char(letter) if plain => {
-                    match self
-                        .asked
-                        .keys
-                        .iter()
-                        .find(|key| key.letter == letter || key.number == Some(letter))
-                    {
-                        Some(chosen) => self.choose(chosen),
-                        None => self.strays(letter),
-                    }
-                }
-                KeyCode::Enter => match self.asked.keys.iter().find(|key| key.enters) {
+            self.letter(key);
+        } else {
+            self.words(key);
+        }
+    }
+
+    /// A key where one letter answers.
+    fn letter(&mut self, key: KeyEvent) {
+        let plain = key.modifiers.is_empty() || key.modifiers == KeyModifiers::SHIFT;
+        let find = |is: &dyn Fn(&Key) -> bool| self.asked.keys.iter().find(|key| is(key));
+        match key.code {
+            KeyCode::Char('d') if key.modifiers == KeyModifiers::CONTROL => self.lines.push_back(None),
+            KeyCode::Char('?') => self.help = true,
+            KeyCode::Char(letter) if plain => {
+                match find(&|key| key.letter == letter || key.number == Some(letter)) {
                     Some(chosen) => self.choose(chosen),
-                    None => self.unclear = Some(format!("a letter answers: {}", self.asked.choices)),
-                },
-                KeyCode::Esc => self.unclear = Some(format!("Ctrl-C leaves it: {}", self.asked.choices)),
-                _ => {}
+                    None => self.strays(letter),
+                }
             }
+            KeyCode::Enter => match find(&|key| key.enters) {
+                Some(chosen) => self.choose(chosen),
+                None => self.unclear = Some(format!("a letter answers: {}", self.asked.choices)),
+            },
+            KeyCode::Esc => self.unclear = Some(format!("Ctrl-C leaves it: {}", self.asked.choices)),
+            _ => {}
+        }
+    }
+
+    /// A key where words answer.
+    fn words(&mut self, key: KeyEvent) {
+        if self.asked.keys.is_empty() && key.code == KeyCode::Esc {
+            // As Enter does without words.
+            self.editor.set("");
+            self.lines.push_back(Some(String::new()));
             return;
         }
         if matches!(self.step, Step::Words(..)) && key.code == KeyCode::Esc {
@@ -271,7 +292,10 @@ impl Asking {
         match (self.editor.key(key, &Nothing), self.step) {
             (Done::Sent(text), Step::Words(chosen, _)) => {
                 // Who types `no` means no reason.
-                let words = if chosen.letter == 'n' && text.trim() == "o" { "" } else { text.trim() };
+                let words = text.trim();
+                let no = words.strip_prefix('o').filter(|_| chosen.letter == 'n');
+                let no = no.filter(|rest| !rest.starts_with(char::is_alphanumeric));
+                let words = no.map_or(words, |rest| rest.trim_start_matches([' ', ',', '.', ':', ';', '!']));
                 if words.is_empty() && matches!(chosen.then, Then::Needs(_)) {
                     return;
                 }
@@ -344,7 +368,11 @@ impl Asking {
             Step::Words(..) => "Enter sends it, with or without words; Esc goes back",
             Step::Enter(_, line) => line,
         };
-        let unclear = self.stray.as_ref().map(|stray| stray.text(choices)).or_else(|| self.unclear.clone());
+        let unclear = self
+            .stray
+            .as_ref()
+            .map(|stray| stray.text(choices))
+            .or_else(|| self.unclear.clone().filter(|_| !self.is_new()));
         let weight = if unclear.is_some() { Style::new().fg(Color::Red) } else { dim() };
         let answers = unclear.unwrap_or_else(|| choices.to_owned());
         let mut choices = Vec::new();

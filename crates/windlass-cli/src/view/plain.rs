@@ -221,6 +221,10 @@ impl Plain {
 
     fn text(&mut self, action: ActionId, text: &str) {
         self.enter(action);
+        if self.turn.stopped && self.face.is_some() {
+            // What came until then stands above.
+            return;
+        }
         self.turn.text.push_str(text);
         let begins = self.turn.text.trim_start();
         if !begins.is_empty() && !begins.starts_with(['{', '[', '<', '`']) {

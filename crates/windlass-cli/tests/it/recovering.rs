@@ -2,6 +2,7 @@
 
 use crate::kit::{Home, PLAIN, SLOW, lines, until};
 use crate::seat::Seat;
+use crate::server::{Reply, Server};
 
 const RUN: [&str; 3] = ["run", "agent.yaml", "What is 2 + 5?"];
 
@@ -91,4 +92,80 @@ fn a_question_that_is_left_in_a_chat_is_a_row_that_says_how_to_come_back() {
     seat.shows("the run that waited is cancelled");
     seat.keys("\u{4}");
     assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn lines_of_others_wait_for_the_end_of_a_block_that_streams() {
+    let home = Home::new();
+    let server = Server::start(vec![Reply::Pieces(vec![
+        "Here:\n\n```\none\n",
+        "two\n",
+        "three\n```\n\nAt last",
+        ".\n",
+    ])]);
+    home.write("agent.yaml", &server.agent());
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
+    seat.shows("\n>");
+    seat.keys("Count\r");
+    server.go.send(()).unwrap();
+    seat.shows("  one\n");
+    seat.keys("/cost\r");
+    seat.keys("half a draft");
+    seat.shows("> half a draft");
+    server.go.send(()).unwrap();
+    seat.shows("  one\n  two\n");
+    server.go.send(()).unwrap();
+    seat.shows("At last");
+    seat.shows("0 turns");
+    let _last = server.go.send(());
+    seat.shows("answered: ");
+    let whole = seat.whole();
+    assert!(whole.contains("  one\n  two\n  three\n"), "{whole}");
+    seat.keys("\u{15}\u{4}");
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
+fn an_approval_names_the_command_that_would_run_and_its_words_are_there_to_edit() {
+    let home = Home::new();
+    let command = r#"run: [sh, -c, "echo {expression} > ran; echo 7"]"#;
+    let slow = SLOW
+        .lines()
+        .map(|line| if line.contains("echo sum") { format!("      {command}") } else { line.to_owned() });
+    let agent = slow.collect::<Vec<_>>().join("\n");
+    home.write("agent.yaml", &format!("{agent}\nloop: {{ approve: [calculate] }}\n"));
+    let mut seat = Seat::sized(&home, &["run", "agent.yaml", "What is 2 + 5?"], (100, 24));
+    seat.shows("runs: sh -c 'echo 2 + 5 > ran; echo 7'");
+    seat.shows("[y]es");
+    seat.keys("e");
+    seat.shows("> {\"expression\":\"2 + 5\"}");
+    seat.shows("Esc goes back");
+    seat.keys("\u{1b}");
+    seat.shows("the arguments are as they were: [y]es");
+    seat.keys("n");
+    seat.shows("why not?");
+    seat.keys("o, not today\r");
+    seat.shows("✗ calculate {\"expression\":\"2 + 5\"} → denied: not today");
+    assert_eq!(seat.code(), 0);
+    assert!(!home.path("ran").exists());
+}
+
+#[test]
+fn the_newest_conversation_goes_on_without_its_name() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let none = home.windlass(["run", "agent.yaml", "-c", "What is 2 + 3?"]);
+    assert_eq!(none.code, 1, "{none:?}");
+    assert!(none.stderr.contains("agent `plain` has led no conversation yet"), "{none:?}");
+    assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml", "-c"], (100, 24));
+    seat.shows("> What is 2 + 3?\n\n2 + 3 is 5.");
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 0);
+    let both = home.windlass(["chat", "agent.yaml", "-c", "--session", "x"]);
+    assert_eq!(both.code, 2, "{both:?}");
+    let mut here = Seat::sized(&home, &["chat"], (100, 24));
+    here.shows("this folder has an agent of its own: `windlass chat .` talks with it");
+    here.keys("\u{4}");
+    assert_eq!(here.code(), 0);
 }

@@ -151,10 +151,6 @@ fn words_that_are_no_answer_stay_to_be_mended() {
     seat.shows("[y]es");
     seat.keys("e");
     seat.shows("`EDITOR` is not set");
-    until("keys count", || {
-        seat.keys("x");
-        seat.whole().contains("> x")
-    });
     seat.keys("\u{15}{\"expression\": \"4 + 4\"\r");
     seat.shows("EOF while parsing");
     seat.shows("> {\"expression\": \"4 + 4\"");
