@@ -3,6 +3,7 @@
 pub(crate) mod asked;
 pub(crate) mod json;
 mod plain;
+
 pub(crate) mod table;
 mod waits;
 pub(crate) mod warnings;
@@ -26,7 +27,7 @@ use crate::failure::{Exit, Failure};
 use crate::out;
 use crate::waiting::with_progress;
 
-pub(crate) use plain::{Detail, Plain};
+pub(crate) use plain::{Detail, Plain, fenced};
 
 /// Time between two looks at what a run waits for, where a face shows it.
 const WAIT_MS: u64 = 250;

@@ -2,6 +2,8 @@
 
 mod commands;
 mod prompt;
+mod reports;
+mod so_far;
 mod turns;
 mod verbs;
 
@@ -9,12 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use windlass_core::model::Usage;
-use windlass_core::{Message, Owner, RunId, SessionId, State};
+use windlass_core::{Message, Owner, SessionId, State};
 use windlass_models::cassette::Cassette;
 use windlass_read::load;
 use windlass_read::words::name;
-use windlass_runtime::{Agent, Run};
+use windlass_runtime::Agent;
 use windlass_store::{SqliteLog, Store};
 
 use crate::agents;
@@ -22,7 +23,7 @@ use crate::asking::{Place, Roots, Terminal};
 use crate::assistant;
 use crate::cassettes::{CassetteArgs, played};
 use crate::commands::run::new_session;
-use crate::drive::{Commands, Words, message, names_command};
+use crate::drive::{Words, message, names_command};
 use crate::face::{Face, FaceGuard};
 use crate::failure::{Exit, Failure};
 use crate::home::{self, LogArgs, quoted};
@@ -31,9 +32,11 @@ use crate::out::{self, Style};
 use crate::overrides::Overrides;
 use crate::remote::{Server, Talk, not_on_a_server};
 use crate::session::SessionArgs;
-use crate::view::{View, ViewArgs};
-pub(crate) use commands::commands_of_a_run;
+use crate::view::{View, ViewArgs, fenced};
+pub(crate) use commands::OfRun;
 use prompt::{Line, Prompt};
+use reports::Reports;
+use so_far::{SoFar, answer};
 
 const HELP: &str = "\
 In the conversation /help lists the commands and the keys. What is typed while the agent works steers it, or waits for the end \
@@ -47,6 +50,11 @@ Examples:
   windlass chat agent.yaml --session trip
   windlass chat agent.yaml --record trip.cassette
   printf '%s\\n' 'What is 2 + 5?' 'And times 3?' | windlass chat agent.yaml --quiet";
+
+/// The sentence in the place of an answer that has not come.
+const NO_ANSWER: &str = "there is no answer yet";
+/// Characters of a message in a line.
+const SHORT: usize = 60;
 
 /// The arguments of `windlass chat`.
 #[derive(Debug, Args)]
@@ -83,14 +91,6 @@ struct Local {
     cassette: Option<Cassette>,
 }
 
-/// A place in a conversation: behind a message and what came of it.
-#[derive(Clone, Copy)]
-struct Turn {
-    run: RunId,
-    /// The number of the run's events.
-    version: u64,
-}
-
 /// A conversation.
 struct Chat {
     speaker: Speaker,
@@ -104,46 +104,14 @@ struct Chat {
     so_far: SoFar,
 }
 
-/// Where a conversation stands.
-#[derive(Default)]
-struct SoFar {
-    total: Total,
-    /// The session's last turn.
-    head: Option<Turn>,
-    last: Option<Run>,
-    /// The last answer, as the model wrote it.
-    answer: Option<String>,
-    /// Tools that `always` has allowed in this session.
-    allowed: Vec<String>,
-    /// The turn that the next message goes on from in another session.
-    base: Option<Turn>,
-    /// The session that the next message leaves.
-    left: Option<SessionId>,
-    /// Files that go with the next message.
-    attached: Vec<PathBuf>,
-    /// Whether the last message was taken.
-    is_sent: bool,
-}
-
-/// Usage of the conversation so far.
-#[derive(Debug, Default)]
-struct Total {
-    turns: u64,
-    usage: Usage,
-    /// The cost of the turns whose prices are known.
-    cost_usd: f64,
-    /// Whether some price is unknown.
-    unpriced: bool,
-}
-
 /// Talks until there is no more to say.
 pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let server = Server::of(&args.log)?;
     let history = home::folder().ok().map(|home| home.join("chat_history"));
-    let taken = FaceGuard::open(args.view.draws(), history);
+    let guard = FaceGuard::open(args.view.draws(), history);
     match server {
-        Some(server) => Box::pin(on_a_server(server, args, taken.face())).await,
-        None => Box::pin(here(args, taken.face())).await,
+        Some(server) => Box::pin(on_a_server(server, args, guard.face())).await,
+        None => Box::pin(here(args, guard.face())).await,
     }
 }
 
@@ -248,29 +216,19 @@ impl Chat {
         if let Speaker::Here(_) = &self.speaker
             && let Some(head) = store.head(&Owner::default(), &self.session).await?
         {
-            let version = store.summary(head).await?.version;
-            self.so_far.head = Some(Turn { run: head, version });
             let state = load(&*store, head).await?;
-            self.so_far.answer = answer(&state);
-            self.so_far.allowed = allowed(&state);
             if let Some(face) = &self.face {
                 recall(face, &state);
             }
+            self.so_far.stands(state);
+            self.show_context();
         }
         Box::pin(self.unfinished()).await
     }
 
-    /// The commands while the agent works.
-    fn commands(&self) -> Commands {
-        let answer = self.so_far.answer.clone().unwrap_or_else(|| verbs::NO_ANSWER.to_owned());
-        commands::while_it_works(vec![
-            ("/help", commands::help(self.face.is_some())),
-            ("/cost", self.costs()),
-            ("/context", self.context()),
-            ("/tools", self.listed_tools()),
-            ("/model", self.models()),
-            ("/raw", answer),
-        ])
+    /// The texts of the conversation's commands.
+    fn reports(&self) -> Reports<'_> {
+        Reports { speaker: &self.speaker, so_far: &self.so_far, face: self.face.as_ref() }
     }
 
     /// The log that the runs are in.
@@ -285,6 +243,14 @@ impl Chat {
     fn show_model(&self) {
         if let (Some(face), Speaker::Here(agent)) = (&self.face, &self.speaker) {
             face.answers(agent);
+        }
+    }
+
+    /// Shows how much of the context the conversation uses.
+    fn show_context(&self) {
+        if let Some(face) = &self.face {
+            let used = self.so_far.state.as_ref().map_or(0, |state| state.context_use().tokens);
+            face.status(|status| status.context = used);
         }
     }
 
@@ -345,9 +311,9 @@ impl Chat {
         while let Some(text) = self.queued() {
             out::say(format_args!("not sent: {text}"));
         }
-        if self.so_far.total.turns > 0 && !self.view.quiet {
+        if self.so_far.total.turns > 0 && self.so_far.state.is_some() && !self.view.quiet {
             // A session begins with its first message: until then only the one before it is there.
-            let left = self.so_far.left.as_ref().filter(|_| self.so_far.base.is_some());
+            let left = self.so_far.left.as_ref();
             let session = quoted(left.unwrap_or(&self.session).as_str());
             let whole = if left.is_some() { ", from its last message on" } else { "" };
             let chat = self.words.chat();
@@ -381,18 +347,6 @@ impl Chat {
     }
 }
 
-/// The tools that a person has allowed in the run's session.
-fn allowed(state: &State) -> Vec<String> {
-    state.allowed_tools().map(ToString::to_string).collect()
-}
-
-/// The answer of a run that has ended, as the model wrote it.
-fn answer(state: &State) -> Option<String> {
-    let end = state.ended()?;
-    let output = end.output.as_ref().map(|output| format!("{output:#}"));
-    output.or_else(|| end.text.as_deref().map(str::to_owned)).filter(|text| !text.is_empty())
-}
-
 /// Shows the last message of a session, and its answer.
 fn recall(face: &Face, state: &State) {
     let is_asked = |message: &&Arc<Message>| matches!(&***message, Message::User { .. });
@@ -403,7 +357,7 @@ fn recall(face: &Face, state: &State) {
     }
     if let Some(answer) = answer(state) {
         let is_value = state.ended().is_some_and(|end| end.output.is_some());
-        face.text(&if is_value { format!("```json\n{answer}\n```\n") } else { answer });
+        face.text(&if is_value { fenced(&answer) } else { answer });
         face.end_text();
     }
 }

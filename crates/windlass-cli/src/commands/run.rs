@@ -21,7 +21,7 @@ use crate::agents;
 use crate::asking::{Place, Roots};
 use crate::attachments::AttachArgs;
 use crate::cassettes::{CassetteArgs, played};
-use crate::commands::chat::commands_of_a_run;
+use crate::commands::chat::OfRun;
 use crate::drive::{AtTerminal, Driven, Words, verdict};
 use crate::failure::{Exit, Failure};
 use crate::from_env;
@@ -187,7 +187,7 @@ pub(crate) async fn begin(begin: Begin) -> Result<Exit, Failure> {
         left::tell(&*log, &file, &input, &words, &mut view).await?;
     }
     let place = Place { log: log.clone(), roots: Roots::of(&file), chat: false };
-    let terminal = AtTerminal::open(view_args, one, place, commands_of_a_run());
+    let terminal = AtTerminal::open(view_args, one, place, &OfRun);
     let people = terminal.people();
     let cassette = how.cassette.open()?;
     let assembly = agents::start(&file, &overrides, &log, cassette.clone(), &mut interrupts).await?;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use windlass_runtime::host::{Host, LiveRun};
 use windlass_runtime::{Agent, People, Run};
 
-use super::{Commands, Listening, Words, drive, drive_and_listen};
+use super::listening::drive_and_listen;
+use super::{Commands, Listening, Words, drive};
 use crate::asking::{Place, Terminal};
 use crate::face::{Delegates, FaceGuard};
 use crate::failure::Failure;
@@ -13,11 +14,10 @@ use crate::interrupts::Interrupts;
 use crate::view::{View, ViewArgs};
 
 /// The terminal of a run.
-#[derive(Debug)]
 pub(crate) struct AtTerminal {
     guard: FaceGuard,
     terminal: Option<Arc<Terminal>>,
-    commands: Commands,
+    commands: &'static dyn Commands,
 }
 
 /// What is driven.
@@ -30,7 +30,7 @@ pub(crate) struct Driven<'d> {
 
 impl AtTerminal {
     /// Takes the terminal. `alone`: one run is shown, and no more are told of beside it.
-    pub(crate) fn open(view: ViewArgs, alone: bool, place: Place, commands: Commands) -> Self {
+    pub(crate) fn open(view: ViewArgs, alone: bool, place: Place, commands: &'static dyn Commands) -> Self {
         let guard = FaceGuard::open(alone && !view.quiet && view.draws(), None);
         let terminal = if view.json { None } else { Terminal::within(place, guard.face().cloned()) };
         Self { guard, terminal, commands }
@@ -49,21 +49,36 @@ impl AtTerminal {
         interrupts: &mut Interrupts,
         driven: Driven<'_>,
     ) -> Result<(Run, View), Failure> {
-        let face = self.guard.face();
-        let delegates = face.map(|face| Delegates::new(driven.host.clone(), face.clone()));
-        let mut view = view.within(face, delegates);
-        let run = match (face, &self.terminal) {
+        let listening = match (self.guard.face(), &self.terminal) {
             (Some(face), Some(terminal)) => {
                 face.answers(driven.agent);
-                let commands = &self.commands;
-                let listening = Listening { terminal, face: Some(face), queues: false, commands };
-                let run = drive_and_listen(live, &mut view, interrupts, driven.words, listening);
-                let run = Box::pin(run).await;
-                face.rest();
-                run?
+                Some(Listening { terminal, face: Some(face), queues: false, commands: self.commands })
             }
-            _ => drive(live, &mut view, interrupts, driven.words).await?,
+            _ => None,
         };
-        Ok((run, view))
+        Box::pin(drive_and_show(live, view, interrupts, driven, listening)).await
     }
+}
+
+/// Drives the run. Its person goes on typing where somebody listens, and sees it in the face that is there.
+pub(crate) async fn drive_and_show(
+    live: LiveRun,
+    view: View,
+    interrupts: &mut Interrupts,
+    driven: Driven<'_>,
+    listening: Option<Listening<'_>>,
+) -> Result<(Run, View), Failure> {
+    let Some(listening) = listening else {
+        let mut view = view;
+        let run = drive(live, &mut view, interrupts, driven.words).await?;
+        return Ok((run, view));
+    };
+    let face = listening.face;
+    let delegates = face.map(|face| Delegates::new(driven.host.clone(), face.clone()));
+    let mut view = view.within(face, delegates);
+    let run = Box::pin(drive_and_listen(live, &mut view, interrupts, driven.words, listening)).await;
+    if let Some(face) = face {
+        face.rest();
+    }
+    Ok((run?, view))
 }

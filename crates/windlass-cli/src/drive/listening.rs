@@ -21,41 +21,27 @@ use windlass_read::words::cut;
 const SHORT: usize = 40;
 
 /// Who listens to what is typed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Listening<'l> {
     pub(crate) terminal: &'l Terminal,
     pub(crate) face: Option<&'l Face>,
     /// Whether messages wait for the end of the turn; otherwise they steer it.
     pub(crate) queues: bool,
-    pub(crate) commands: &'l Commands,
+    pub(crate) commands: &'l dyn Commands,
 }
 
 /// The commands of a conversation while the agent works.
-#[derive(Clone, Debug)]
-pub(crate) struct Commands {
+pub(crate) trait Commands: Send + Sync {
     /// The name of a command, if a word is one.
-    pub(crate) named: fn(&str) -> Option<&'static str>,
+    fn named(&self, word: &str) -> Option<&'static str>;
     /// The refusal of a word that is none.
-    pub(crate) unknown: fn(&str) -> String,
-    /// Commands that only tell something, with what they tell.
-    pub(crate) tell: Vec<(&'static str, String)>,
-}
-
-impl Default for Commands {
-    fn default() -> Self {
-        let unknown = |word: &str| format!("unknown command {word}");
-        Self { named: |_| None, unknown, tell: Vec::new() }
-    }
-}
-
-impl Commands {
-    fn text(&self, command: &str) -> Option<&str> {
-        self.tell.iter().find(|(name, _)| *name == command).map(|(_, text)| text.as_str())
-    }
+    fn unknown(&self, word: &str) -> String;
+    /// The text of a command that only tells something.
+    fn text(&self, command: &str) -> Option<String>;
 }
 
 /// As [`drive`]; what is typed meanwhile steers the run, or waits for its end.
-pub(crate) async fn drive_and_listen(
+pub(super) async fn drive_and_listen(
     live: LiveRun,
     view: &mut View,
     interrupts: &mut Interrupts,
@@ -140,7 +126,7 @@ impl Listening<'_> {
     async fn heard(self, verbs: &dyn Verbs, text: &str) -> Result<bool, Failure> {
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let rest = rest.trim();
-        match ((self.commands.named)(word), rest) {
+        match (self.commands.named(word), rest) {
             (_, _) if text.is_empty() => {}
             (Some("/steer" | "/queue"), "") => {}
             (Some("/steer"), rest) => self.steer(verbs, rest).await?,
@@ -159,14 +145,16 @@ impl Listening<'_> {
             (Some("/context"), _) if self.face.is_some() => {
                 out::note(self.face.map(Face::context).unwrap_or_default());
             }
-            (Some(name), "") if self.commands.text(name).is_some() => {
-                self.commands.text(name).into_iter().flat_map(str::lines).for_each(out::note);
-            }
-            (Some(_), _) => {
-                out::note(format_args!("{word} does nothing while the agent works (/stop ends its turn)"));
-            }
+            (Some(name), rest) => match self.commands.text(name).filter(|_| rest.is_empty()) {
+                Some(text) => text.lines().for_each(out::note),
+                None => {
+                    out::note(format_args!(
+                        "{word} does nothing while the agent works (/stop ends its turn)"
+                    ));
+                }
+            },
             (None, _) if names_command(word) => {
-                out::note((self.commands.unknown)(&cut(word, SHORT)));
+                out::note(self.commands.unknown(&cut(word, SHORT)));
             }
             (None, _) if self.queues => self.queue(text),
             (None, _) => self.steer(verbs, message(text)).await?,

@@ -29,8 +29,6 @@ pub(crate) struct Talk {
     words: Words,
     terminal: Option<Arc<Terminal>>,
     face: Option<Face>,
-    /// The commands of the conversation during the next turn.
-    pub(crate) commands: Commands,
 }
 
 impl Talk {
@@ -45,7 +43,7 @@ impl Talk {
         let words = Words { log: server.words.clone(), file: Some(agent.clone()), ..Words::default() };
         let place = Place { log: server.store.clone(), roots: Roots::default(), chat: true };
         let terminal = if args.json { None } else { Terminal::within(place, face.clone()) };
-        Self { server, agent, session, args, words, terminal, face, commands: Commands::default() }
+        Self { server, agent, session, args, words, terminal, face }
     }
 
     /// The next turns belong to this session.
@@ -72,6 +70,7 @@ impl Talk {
     pub(crate) async fn turn(
         &self,
         input: Input,
+        commands: &dyn Commands,
         interrupts: &mut Interrupts,
     ) -> Result<Option<(Run, View)>, Failure> {
         let mut view = self.view();
@@ -86,12 +85,13 @@ impl Talk {
             view.close()?;
             return Ok(None);
         };
-        Box::pin(self.render(run, None, view, interrupts)).await.map(Some)
+        Box::pin(self.render(Rendering { run, from_event: None, view }, commands, interrupts)).await.map(Some)
     }
 
     /// The last run of the conversation, where it has not ended: it is gone on with first.
     pub(crate) async fn unfinished(
         &self,
+        commands: &dyn Commands,
         interrupts: &mut Interrupts,
     ) -> Result<Option<(Run, View)>, Failure> {
         let found = self.server.client.session(self.session.as_str(), &SessionOf::default()).await;
@@ -109,7 +109,8 @@ impl Talk {
         }
         let mut view = self.view();
         view.recall(&state);
-        Box::pin(self.render(head, Some(state.version() + 1), view, interrupts)).await.map(Some)
+        let from_event = Some(state.version() + 1);
+        Box::pin(self.render(Rendering { run: head, from_event, view }, commands, interrupts)).await.map(Some)
     }
 
     fn view(&self) -> View {
@@ -118,12 +119,11 @@ impl Talk {
 
     async fn render(
         &self,
-        run: RunId,
-        from_event: Option<u64>,
-        view: View,
+        rendering: Rendering,
+        commands: &dyn Commands,
         interrupts: &mut Interrupts,
     ) -> Result<(Run, View), Failure> {
-        let mut view = view;
+        let Rendering { run, from_event, mut view } = rendering;
         let terminal = self.terminal.clone();
         let foreground =
             Foreground { server: &self.server, run, from_event, goes_on: false, terminal: terminal.clone() };
@@ -131,7 +131,6 @@ impl Talk {
         let ended = match terminal {
             Some(terminal) => {
                 terminal.come_back();
-                let commands = &self.commands;
                 let face = self.face.as_ref();
                 // What becomes of a message is the server's to say.
                 let listening = Listening { terminal: &terminal, face, queues: false, commands };
@@ -145,6 +144,13 @@ impl Talk {
         };
         Ok((ended, view))
     }
+}
+
+/// A run that is shown from an event on.
+struct Rendering {
+    run: RunId,
+    from_event: Option<u64>,
+    view: View,
 }
 
 /// A run of a server that goes on.

@@ -387,7 +387,7 @@ impl Plain {
             self.end_line();
             // In a face text is Markdown, and a value is code.
             match output.filter(|_| self.face.is_some()) {
-                Some(_) => self.paper.piece(&format!("```json\n{text}\n```\n")),
+                Some(_) => self.paper.piece(&fenced(text)),
                 None => self.paper.piece(text),
             }
         }
@@ -451,6 +451,11 @@ impl Plain {
 fn is_left_of(text: &str, whole: &str) -> bool {
     let mut rest = whole.chars();
     text.trim().chars().all(|char| rest.any(|other| other == char))
+}
+
+/// A JSON value as a block of code in Markdown.
+pub(crate) fn fenced(json: &str) -> String {
+    format!("```json\n{json}\n```\n")
 }
 
 /// The JSON value that a reply consists of, with or without a fence around it.

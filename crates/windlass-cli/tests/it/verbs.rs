@@ -225,6 +225,35 @@ fn after_an_undo_the_chat_names_the_session_that_has_the_messages() {
 }
 
 #[test]
+fn a_session_that_no_message_has_begun_has_the_messages_that_it_goes_on_from() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml", "--session", "trip"], (100, 30));
+    seat.shows("\n>");
+    for (turn, sum) in ["2 + 3", "4 + 4", "5 + 4"].into_iter().enumerate() {
+        seat.keys(&format!("What is {sum}?\r"));
+        seat.shows_that("the turn", |whole| whole.matches("answered: ").count() == turn + 1);
+    }
+    seat.keys("/undo\r");
+    seat.shows("back to before: What is 5 + 4?");
+    seat.keys("/undo\r");
+    seat.shows("back to before: What is 4 + 4?");
+    seat.shows("session trip-2 · context ");
+    seat.keys("/save talk.md\r");
+    seat.shows("written to talk.md");
+    let kept = std::fs::read_to_string(home.path("talk.md")).unwrap();
+    assert!(kept.contains("2 + 3 is 5.") && !kept.contains("4 + 4"), "{kept}");
+    seat.keys("What is 1 + 1?\r");
+    seat.shows("1 + 1 is 2.");
+    seat.shows_that("the turn", |whole| whole.matches("answered: ").count() == 4);
+    assert_eq!(seat.whole().matches("now in session").count(), 1, "{}", seat.whole());
+    seat.keys("\u{4}");
+    seat.shows("--session trip-2` continues this conversation");
+    assert!(!seat.whole().contains("from its last message on"), "{}", seat.whole());
+    assert_eq!(seat.code(), 0);
+}
+
+#[test]
 fn a_chat_is_left_amid_a_call_by_a_second_key_and_gives_back_what_was_not_heard() {
     let home = Home::new();
     let mut seat = working(&home);

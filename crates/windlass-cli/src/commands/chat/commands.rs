@@ -89,18 +89,31 @@ fn keys() -> String {
     columns(&all)
 }
 
-/// The commands while the agent works: those that only tell something tell that.
-pub(super) fn while_it_works(tell: Vec<(&'static str, String)>) -> Commands {
-    Commands { named: |word| found(word).map(|command| command.name), unknown, tell }
+/// The commands of a run that is no conversation.
+#[derive(Debug)]
+pub(crate) struct OfRun;
+
+impl OfRun {
+    const OWN: [&str; 6] = ["/help", "/steer", "/pause", "/stop", "/context", "/quit"];
 }
 
-/// The commands of a run that is no conversation.
-pub(crate) fn commands_of_a_run() -> Commands {
-    const OWN: [&str; 6] = ["/help", "/steer", "/pause", "/stop", "/context", "/quit"];
-    let own = COMMANDS.iter().filter(|command| OWN.contains(&command.name));
-    let help: Vec<_> = own.map(|command| (command.words(), command.about)).collect();
-    let named = |word: &str| found(word).map(|command| command.name).filter(|name| OWN.contains(name));
-    Commands { named, unknown, tell: vec![("/help", format!("{}\n\n{}", columns(&help), keys()))] }
+impl Commands for OfRun {
+    fn named(&self, word: &str) -> Option<&'static str> {
+        found(word).map(|command| command.name).filter(|name| Self::OWN.contains(name))
+    }
+
+    fn unknown(&self, word: &str) -> String {
+        unknown(word)
+    }
+
+    fn text(&self, command: &str) -> Option<String> {
+        if command != "/help" {
+            return None;
+        }
+        let own = COMMANDS.iter().filter(|command| Self::OWN.contains(&command.name));
+        let help: Vec<_> = own.map(|command| (command.words(), command.about)).collect();
+        Some(format!("{}\n\n{}", columns(&help), keys()))
+    }
 }
 
 /// Two columns; in a narrow terminal one, with the second part below the first.

@@ -9,11 +9,10 @@ use windlass_core::{Owner, RunId, RunState};
 use windlass_read::load;
 use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions, People, Prepared, Run};
 
-use super::{Chat, Speaker, Turn, allowed, answer, commands};
+use super::{Chat, Reports, Speaker, commands};
 use crate::agents::{self, Again, changed};
 use crate::attachments::AttachArgs;
-use crate::drive::{Listening, drive, drive_and_listen, typed_as, verdict};
-use crate::face::Delegates;
+use crate::drive::{Driven, Listening, drive_and_show, typed_as, verdict};
 use crate::failure::{Exit, Failure};
 use crate::input::Input;
 use crate::out;
@@ -70,24 +69,22 @@ impl Chat {
     /// Sends a message, and shows what the agent does about it.
     pub(super) async fn send(&mut self, input: Input) -> Result<(), Failure> {
         let text = input.text().to_owned();
-        let commands = self.commands();
-        let agent = match &mut self.speaker {
+        let agent = match &self.speaker {
             Speaker::Here(agent) => agent.clone(),
             Speaker::There(talk) => {
                 let input = input.for_server()?;
-                if let Some(face) = &self.face {
-                    face.echo(&text);
-                }
-                talk.commands = commands;
-                let done = Box::pin(talk.turn(input, &mut self.interrupts)).await;
+                self.echo(&text);
+                let face = self.face.as_ref();
+                let reports = Reports { speaker: &self.speaker, so_far: &self.so_far, face };
+                let done = Box::pin(talk.turn(input, &reports, &mut self.interrupts)).await;
                 return self.done(done).await;
             }
         };
         let messages = input.messages();
-        if let Some(base) = self.so_far.base {
-            let how = ForkOptions { at: base.version, changed: true, say: Some(messages) };
-            let fork = agent.fork(base.run, how, self.options()).await?;
-            self.so_far.base = None;
+        if let (Some(from), Some(_)) = (&self.so_far.state, &self.so_far.left) {
+            let how = ForkOptions { at: from.version(), changed: true, say: Some(messages) };
+            let fork = agent.fork(from.run(), how, self.options()).await?;
+            self.so_far.left = None;
             self.echo(&text);
             self.sent();
             return Box::pin(self.drive(&agent, fork.prepared, None)).await;
@@ -135,29 +132,21 @@ impl Chat {
         earlier: Option<&windlass_core::State>,
     ) -> Result<(), Failure> {
         let host = agents::hosted(agent.log().clone());
-        let delegates = self.face.clone().map(|face| Delegates::new(host.clone(), face));
         let mut view = View::new(self.view).logged(&self.words.log).brief();
-        view = view.within(self.face.as_ref(), delegates);
         if let Some(state) = earlier {
             view.recall(state);
         }
         let live = host.drive(agent, prepared);
-        let run = match self.terminal.clone() {
-            Some(terminal) => {
-                terminal.come_back();
-                let commands = &self.commands();
-                let queues = agent.policy().past.while_running == WhileRunning::Queue;
-                let face = self.face.as_ref();
-                let listening = Listening { terminal: &terminal, face, queues, commands };
-                let driven = drive_and_listen(live, &mut view, &mut self.interrupts, &self.words, listening);
-                let driven = Box::pin(driven).await;
-                if let Some(face) = &self.face {
-                    face.rest();
-                }
-                driven?
-            }
-            None => drive(live, &mut view, &mut self.interrupts, &self.words).await?,
-        };
+        let face = self.face.as_ref();
+        let reports = Reports { speaker: &self.speaker, so_far: &self.so_far, face };
+        let listening = self.terminal.as_deref().map(|terminal| {
+            terminal.come_back();
+            let queues = agent.policy().past.while_running == WhileRunning::Queue;
+            Listening { terminal, face, queues, commands: &reports }
+        });
+        let driven = Driven { agent, host: &host, words: &self.words };
+        let driving = drive_and_show(live, view, &mut self.interrupts, driven, listening);
+        let (run, view) = Box::pin(driving).await?;
         self.ended(&run, view).await
     }
 
@@ -176,18 +165,10 @@ impl Chat {
 
     /// A turn has ended, or waits.
     async fn ended(&mut self, run: &Run, mut view: View) -> Result<(), Failure> {
-        self.so_far.total.turns += 1;
-        self.so_far.total.usage.add(run.usage());
-        self.so_far.total.cost_usd += run.cost_usd().unwrap_or_default();
-        self.so_far.total.unpriced |= run.cost_usd().is_none();
+        self.so_far.total.add(run);
         let verdict = verdict(run, &self.words);
         let log = self.store();
-        self.so_far.last = Some(run.clone());
-        if let Some(answer) = answer(run.state()) {
-            self.so_far.answer = Some(answer);
-        }
-        self.so_far.allowed = allowed(run.state());
-        self.so_far.head = Some(Turn { run: run.id(), version: run.state().version() });
+        self.so_far.stands(run.state().clone());
         let cost = self.so_far.total.cost_usd;
         if let Some(face) = &self.face {
             face.rest();
@@ -228,12 +209,12 @@ impl Chat {
 
     /// Continues the last run of a conversation first if it is suspended or was interrupted.
     pub(super) async fn unfinished(&mut self) -> Result<(), Failure> {
-        let commands = self.commands();
-        let agent = match &mut self.speaker {
+        let agent = match &self.speaker {
             Speaker::Here(agent) => agent.clone(),
             Speaker::There(talk) => {
-                talk.commands = commands;
-                let done = Box::pin(talk.unfinished(&mut self.interrupts)).await;
+                let face = self.face.as_ref();
+                let reports = Reports { speaker: &self.speaker, so_far: &self.so_far, face };
+                let done = Box::pin(talk.unfinished(&reports, &mut self.interrupts)).await;
                 let done = self.done(done).await;
                 return self.unless_reported(done);
             }

@@ -4,18 +4,19 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use data_encoding::BASE64;
-use windlass_core::event::{RunFact, RunInput};
-use windlass_core::{Fact, Message, Owner, SessionId};
+use windlass_core::event::{PeopleFact, RunInput};
+use windlass_core::{Fact, Message, Owner, RunId, SessionId};
 use windlass_read::reports::sessions;
-use windlass_read::words::{count, cut, name, time, usage};
-use windlass_read::{RunPages, load, numbered};
+use windlass_read::words::{count, cut, name, time};
+use windlass_read::{RunPages, load_until, start_of};
+use windlass_store::Log;
 
 use super::commands::{self, Words, expanded, tell};
-use super::{Chat, Speaker, Total, Turn};
+use super::{Chat, NO_ANSWER, SHORT, Speaker};
 use crate::agents;
 use crate::attachments::AttachArgs;
 use crate::commands::run::new_session;
-use crate::drive::typed_as;
+use crate::drive::{Commands as _, typed_as};
 use crate::failure::{Exit, Failure};
 use crate::input::Input;
 use crate::out;
@@ -25,10 +26,6 @@ use crate::session::{is_unnamed, unknown};
 const SESSIONS: usize = 20;
 /// The most bytes that a terminal takes for its clipboard: 74,994, so that the sequence has 100,000 (xterm, OSC 52).
 const CLIPBOARD: usize = 74_994;
-/// Characters of a message in a line.
-const SHORT: usize = 60;
-/// What is told of an answer that has not come.
-pub(super) const NO_ANSWER: &str = "there is no answer yet";
 
 impl Chat {
     /// Carries out a command. `false`: the conversation is over.
@@ -42,15 +39,10 @@ impl Chat {
                 self.goodbye();
                 return Ok(false);
             }
-            "/help" => tell(&commands::help(self.face.is_some())),
-            "/cost" => tell(&self.costs()),
-            "/context" => tell(&self.context()),
-            "/tools" => tell(&self.listed_tools()),
-            "/model" => Box::pin(self.model(rest)).await?,
+            "/model" if !rest.is_empty() => Box::pin(self.model(rest)).await?,
             "/attach" => self.attach(rest)?,
-            "/raw" => self.raw(),
             "/copy" => self.copy(),
-            "/save" => self.save(rest).await?,
+            "/save" => self.save(rest)?,
             "/new" => {
                 self.is_free(rest).await?;
                 self.begin(rest);
@@ -76,7 +68,13 @@ impl Chat {
             }
             "/stop" => self.stop().await?,
             "/queue" if !rest.is_empty() => Box::pin(self.turn(rest)).await?,
-            _ => out::note("the agent is not working; type the message alone"),
+            "/queue" => {
+                out::note("/queue TEXT sends a message once the agent has finished: it is not working now");
+            }
+            name => match self.reports().text(name) {
+                Some(text) => tell(&text),
+                None => out::note("the agent is not working; type the message alone"),
+            },
         }
         Ok(true)
     }
@@ -96,62 +94,10 @@ impl Chat {
         Ok(())
     }
 
-    /// Tokens and cost so far.
-    pub(super) fn costs(&self) -> String {
-        let Total { turns, usage: tokens, cost_usd, unpriced } = &self.so_far.total;
-        let rest = match (unpriced, *cost_usd > 0.0) {
-            (false, _) => "",
-            (true, true) => " and turns whose price is unknown",
-            (true, false) => ", cost unknown",
-        };
-        format!("{}, {}{rest}", count(*turns, "turn"), usage(tokens, Some(*cost_usd)))
-    }
-
-    /// How much of the context is used.
-    pub(super) fn context(&self) -> String {
-        match (&self.so_far.last, &self.face) {
-            (None, _) => "nothing was sent yet".to_owned(),
-            (Some(_), Some(face)) => face.context(),
-            (Some(run), None) => {
-                let messages = run.messages().count() as u64;
-                format!("the conversation has {}", count(messages, "message"))
-            }
-        }
-    }
-
-    /// The tools, a line each.
-    pub(super) fn listed_tools(&self) -> String {
-        let Speaker::Here(agent) = &self.speaker else {
-            return "the tools are the server's: `windlass agents` there lists them".to_owned();
-        };
-        let tools = agent.tools();
-        if tools.is_empty() {
-            return "the agent has no tools".to_owned();
-        }
-        let lines = tools.iter().map(|tool| {
-            let about = tool.description.lines().next().unwrap_or_default();
-            let allowed = self.so_far.allowed.iter().any(|allowed| **allowed == *tool.name);
-            let allowed = if allowed { " (allowed in this session; /fork asks about it again)" } else { "" };
-            format!("{}  {}{allowed}", name(&tool.name), cut(about, SHORT * 2))
-        });
-        lines.collect::<Vec<_>>().join("\n")
-    }
-
-    /// The models, in a line.
-    pub(super) fn models(&self) -> String {
-        match &self.speaker {
-            Speaker::Here(agent) => {
-                let models: Vec<_> = agent.models().iter().map(|model| name(&model.name)).collect();
-                format!("{} (/model NAME goes on with another one)", models.join(", then "))
-            }
-            Speaker::There(_) => "the model is the server's".to_owned(),
-        }
-    }
-
-    /// Names the model, or goes on with another one.
+    /// Goes on with another model.
     async fn model(&mut self, wanted: &str) -> Result<(), Failure> {
-        let Some(local) = self.local.as_mut().filter(|_| !wanted.is_empty()) else {
-            out::note(self.models());
+        let Some(local) = self.local.as_mut() else {
+            out::note(self.reports().models());
             return Ok(());
         };
         let overrides =
@@ -190,13 +136,6 @@ impl Chat {
         Ok(())
     }
 
-    fn raw(&self) {
-        match self.so_far.answer.as_deref() {
-            Some(text) => tell(text),
-            None => out::note(NO_ANSWER),
-        }
-    }
-
     fn copy(&self) {
         match self.so_far.answer.as_deref() {
             None => out::note(NO_ANSWER),
@@ -214,18 +153,17 @@ impl Chat {
     }
 
     /// Writes the conversation as Markdown.
-    async fn save(&self, path: &str) -> Result<(), Failure> {
+    fn save(&self, path: &str) -> Result<(), Failure> {
         if path.is_empty() {
             out::note("/save FILE names the file");
             return Ok(());
         }
-        let Some(run) = &self.so_far.last else {
+        let Some(state) = &self.so_far.state else {
             out::note("nothing was said yet");
             return Ok(());
         };
         let path = expanded(path);
         let mut text = String::new();
-        let state = load(&*self.store(), run.id()).await?;
         for message in state.history().iter() {
             let (who, content) = match &**message {
                 Message::User { content, .. } | Message::TaskDelegation { content } => {
@@ -273,10 +211,8 @@ impl Chat {
     /// Begins another session.
     fn begin(&mut self, wanted: &str) {
         let session = if wanted.is_empty() { new_session() } else { SessionId::from(wanted) };
+        self.so_far.begins();
         self.change_session(session);
-        self.so_far.head = None;
-        self.so_far.last = None;
-        self.so_far.answer = None;
     }
 
     /// A name that follows the session's, for another way from an earlier place.
@@ -301,16 +237,12 @@ impl Chat {
     }
 
     fn change_session(&mut self, session: SessionId) {
-        if !is_unnamed(&self.session) {
+        if !is_unnamed(&self.session) && session != self.session {
             let (old, new) = (name(self.session.as_str()), name(session.as_str()));
             out::note(format_args!("now in session `{new}`; `{old}` stays as it was"));
         }
         self.session = session;
-        self.so_far.base = None;
-        self.so_far.allowed.clear();
-        if let Some(face) = &self.face {
-            face.status(|status| status.context = 0);
-        }
+        self.show_context();
         if let Speaker::There(talk) = &mut self.speaker {
             talk.change_session(self.session.clone());
         }
@@ -362,16 +294,14 @@ impl Chat {
     /// Goes on in another session from here.
     async fn fork(&mut self, wanted: &str) -> Result<(), Failure> {
         self.only_here("/fork")?;
-        let Some(base) = self.so_far.base.or(self.so_far.head) else {
+        let Some(state) = self.so_far.state.clone() else {
             out::note("nothing was said that could be forked");
             return Ok(());
         };
         self.is_free(wanted).await?;
         let session = if wanted.is_empty() { self.next_name().await? } else { SessionId::from(wanted) };
-        let left = self.stands_in();
+        self.so_far.branches(Some(state), self.stands_in());
         self.change_session(session);
-        self.so_far.base = Some(base);
-        self.so_far.left = Some(left);
         out::note("the next message goes on from here");
         Ok(())
     }
@@ -379,17 +309,12 @@ impl Chat {
     /// Goes back to before the last message, which it returns.
     async fn undo(&mut self) -> Result<Option<Input>, Failure> {
         self.only_here("/undo")?;
-        let Some(Turn { run, .. }) = self.so_far.base.or(self.so_far.head) else {
+        let Some(run) = self.so_far.state.as_ref().map(|state| state.run()) else {
             out::note("there is no message to take back");
             return Ok(None);
         };
         let store = self.store();
-        let batches = RunPages::new(&*store, run).next().await?.unwrap_or_default();
-        let start = batches.iter().flat_map(numbered).find_map(|(_, event)| match &event.fact {
-            Fact::Run(RunFact::Started(start)) => Some(start.clone()),
-            _ => None,
-        });
-        let Some(start) = start else { return Ok(None) };
+        let start = start_of(&*store, run).await?;
         let content = match &start.input {
             RunInput::Messages(messages) => messages.iter().find_map(|message| match &**message {
                 Message::User { content, .. } => Some(content.clone()),
@@ -401,23 +326,26 @@ impl Chat {
             RunInput::Continue(_) | RunInput::Fork(_) => None,
         };
         let input = content.map(|content| Input::again(&content)).unwrap_or_default();
-        let base = start.base.as_ref().map(|base| Turn { run: base.run, version: base.version });
-        let session = self.next_name().await?;
-        let left = self.stands_in();
-        self.change_session(session);
-        self.so_far.base = base;
-        self.so_far.left = Some(left);
-        self.so_far.head = None;
-        self.so_far.last = None;
+        let from = match &start.base {
+            Some(base) => Some(Arc::new(load_until(&*store, base.run, base.version).await?)),
+            None => None,
+        };
+        let steering = match steering(&*store, run).await? {
+            0 => String::new(),
+            messages => format!(" and {} that steered its turn", count(messages, "message")),
+        };
+        // A session that no message has begun stays the one that the next message begins.
+        let session = if self.so_far.left.is_some() { None } else { Some(self.next_name().await?) };
+        self.so_far.branches(from, self.stands_in());
+        self.change_session(session.unwrap_or_else(|| self.session.clone()));
         let short = cut(input.text(), SHORT);
-        out::note(format_args!("back to before: {short} (run {run} stays in the log)"));
+        out::note(format_args!("back to before: {short}{steering} (run {run} stays in the log)"));
         Ok(Some(input))
     }
 
     /// The session that has the messages so far.
     fn stands_in(&self) -> SessionId {
-        let left = self.so_far.left.clone().filter(|_| self.so_far.base.is_some());
-        left.unwrap_or_else(|| self.session.clone())
+        self.so_far.left.clone().unwrap_or_else(|| self.session.clone())
     }
 
     fn only_here(&self, command: &str) -> Result<(), Failure> {
@@ -428,4 +356,15 @@ impl Chat {
             }
         }
     }
+}
+
+/// How many messages steered a run.
+async fn steering(log: &dyn Log, run: RunId) -> Result<u64, Failure> {
+    let (mut pages, mut messages) = (RunPages::new(log, run), 0);
+    while let Some(batches) = pages.next().await? {
+        let events = batches.iter().flat_map(|batch| batch.events.iter());
+        let steered = events.filter(|event| matches!(event.fact, Fact::People(PeopleFact::Steered(_))));
+        messages += steered.count() as u64;
+    }
+    Ok(messages)
 }

@@ -13,7 +13,7 @@ use windlass_store::SqliteLog;
 use crate::agents::{self, Again, Found, Wanted, changed};
 use crate::asking::Place;
 use crate::cassettes::played;
-use crate::commands::chat::commands_of_a_run;
+use crate::commands::chat::OfRun;
 use crate::drive::{AtTerminal, Driven, Words, verdict};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
@@ -72,7 +72,7 @@ impl GoOn<'_> {
     /// The terminal that the run is shown at, whose person answers its questions.
     pub(super) fn terminal(&self, found: &Found) -> AtTerminal {
         let place = Place { log: self.log.clone(), roots: found.roots.clone(), chat: false };
-        AtTerminal::open(self.view, true, place, commands_of_a_run())
+        AtTerminal::open(self.view, true, place, &OfRun)
     }
 
     /// Says what is different where a person gives the run another agent.
