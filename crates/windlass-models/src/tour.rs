@@ -136,7 +136,13 @@ fn quoted(text: &str) -> String {
 
 /// What the tour is and can do with these tools.
 fn introduction(tools: &[&ToolSpec]) -> String {
-    let examples = ["What is 17% of 2350?", "What day is it?", "Which files are here?", "Read README.md"];
+    let examples = [
+        "What is 17% of 2350?",
+        "What day is it?",
+        "Which files are here?",
+        "Read README.md",
+        "Save notes.txt: Owls hunt at night.",
+    ];
     let can = examples.iter().filter_map(|example| {
         let calls = Question::of(example).calls(tools);
         Some(format!("\n- \"{example}\" (with `{}`)", calls.first()?.name))

@@ -31,8 +31,8 @@ impl<'t> Question<'t> {
         Self { line, words: line.split_whitespace().map(bare).collect(), sums: sums(line) }
     }
 
-    /// The calls that the question leads to: of tools for its sums, of tools that it names, and of tools that only read
-    /// and have one of its words in their name.
+    /// The calls that the question leads to: of tools for its sums, of tools that it names, of tools for files whose verb it
+    /// begins with, and of tools that only read and have one of its words in their name.
     pub(super) fn calls(&self, tools: &[&ToolSpec]) -> Vec<ReplyCall> {
         let wanted = tools.iter().filter(|spec| self.wants(spec));
         wanted.flat_map(|spec| self.calls_of(spec)).take(MAX_CALLS).collect()
@@ -58,7 +58,18 @@ impl<'t> Question<'t> {
         spec.kind == ToolKind::Run
             && (!self.sums.is_empty() && spec.parameters.pointer("/properties/expression").is_some()
                 || names.iter().all(|name| says(name))
+                || self.orders(spec, &names)
                 || reads && names.iter().any(|name| says(name) || means(name)))
+    }
+
+    /// Whether the line is an order to the tool, with a file: `Save notes.txt: ...` to `save_file`.
+    fn orders(&self, spec: &ToolSpec, names: &[String]) -> bool {
+        let verb = self.words.first().zip(names.first());
+        let takes_file =
+            || FILE.iter().any(|name| spec.parameters.pointer(&format!("/properties/{name}")).is_some());
+        verb.is_some_and(|(word, name)| word.eq_ignore_ascii_case(name))
+            && self.words.iter().any(|word| is_path(word))
+            && takes_file()
     }
 
     /// Calls with each text that a parameter may be given; none if a required one is for something else.
@@ -95,9 +106,12 @@ impl<'t> Question<'t> {
             "path" | "folder" | "directory" if lists => {
                 vec![paths.into_iter().find(|path| path.contains('/')).unwrap_or_else(|| ".".to_owned())]
             }
-            "path" | "file" | "filename" => paths.collect(),
+            file if FILE.contains(&file) => paths.collect(),
             "timezone" => vec!["UTC".to_owned()],
-            "query" | "question" | "text" => vec![self.line.to_owned()],
+            "query" | "question" => vec![self.line.to_owned()],
+            "text" | "content" => {
+                vec![self.line.split_once(": ").map_or(self.line, |(_, text)| text).to_owned()]
+            }
             _ => Vec::new(),
         }
     }
@@ -114,6 +128,8 @@ fn names(spec: &ToolSpec) -> Vec<String> {
     own.split(['_', '-', '.']).map(str::to_lowercase).collect()
 }
 
+/// Parameters that take a file.
+const FILE: [&str; 3] = ["path", "file", "filename"];
 const QUOTES: [char; 9] = ['"', '\'', '`', '“', '”', '(', ')', '[', ']'];
 const ENDS: [char; 6] = [',', ';', ':', '.', '!', '?'];
 

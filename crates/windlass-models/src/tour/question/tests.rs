@@ -51,6 +51,18 @@ fn a_tool_that_may_change_something_is_called_if_the_question_names_it() {
 }
 
 #[test]
+fn an_order_that_begins_with_the_verb_of_a_tool_and_has_a_file_goes_to_the_tool() {
+    let texts = json!({"file": {"type": "string"}, "text": {"type": "string"}});
+    let save = tool("save_file", &texts, &["file", "text"], Effect::Idempotent);
+    let saved = Some(json!({"file": "documents/notes.txt", "text": "Owls hunt at night."}));
+    assert_eq!(call(&save, "Save documents/notes.txt: Owls hunt at night."), saved);
+    assert_eq!(call(&save, "Save my soul."), None);
+    assert_eq!(call(&save, "Did they save documents/notes.txt?"), None);
+    let wipe = tool("save_world", &json!({}), &[], Effect::Once);
+    assert_eq!(call(&wipe, "Save documents/notes.txt"), None);
+}
+
+#[test]
 fn a_sum_goes_to_a_tool_for_expressions_whatever_its_effect() {
     let calculator = text("calc", "expression", Effect::Once);
     assert_eq!(call(&calculator, "what is 3 * 4"), Some(json!({"expression": "3 * 4"})));
