@@ -112,7 +112,7 @@ def stops_by_keys(windlass, _):
         seat.shows("> a draft")
         seat.keys("C-u")
         seat.rests()
-        ends = "cancelled; the conversation continues"
+        ends = "cancelled: "
         seat.send("While it is waited for")
         seat.shows("Ctrl-C stops")
         seat.keys("C-c")

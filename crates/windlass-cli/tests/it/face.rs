@@ -311,7 +311,7 @@ fn ctrl_c_ends_the_turn_and_then_what_is_typed() {
     seat.keys("What is 2 + 5?\r");
     until("the sum has begun", || lines(&home.path("sums")) == 1);
     interrupt(&seat);
-    seat.shows("cancelled; the conversation continues");
+    seat.shows("cancelled: ");
     seat.keys("/new other\r");
     seat.shows("session other");
     seat.keys("\u{4}");

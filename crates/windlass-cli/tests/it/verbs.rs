@@ -262,7 +262,7 @@ fn a_chat_is_left_amid_a_call_by_a_second_key_and_gives_back_what_was_not_heard(
     seat.keys("\u{4}");
     seat.shows("calculate is running: Ctrl-D again leaves it in doubt");
     seat.keys("\u{1b}");
-    seat.shows("cancelled; the conversation continues");
+    seat.shows("cancelled: ");
     seat.shows("\n> be brief");
     seat.keys("\u{15}\u{4}");
     assert_eq!(seat.code(), 0);

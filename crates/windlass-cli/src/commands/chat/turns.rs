@@ -178,7 +178,10 @@ impl Chat {
         view.close()?;
         match verdict {
             Err(failure) if failure.exit == Exit::Cancelled && self.terminal.is_some() && !self.quits() => {
-                out::note("cancelled; the conversation continues");
+                // A face has the line above with the turn's end, and its prompt below.
+                if self.face.is_none() {
+                    out::note("cancelled; the conversation continues");
+                }
                 Ok(())
             }
             Err(failure)

@@ -15,7 +15,7 @@ fn ctrl_c_amid_a_text_keeps_what_came() {
     server.go.send(()).unwrap();
     seat.shows("A second one");
     kill_process(Pid::from_child(&seat.child), Signal::INT).unwrap();
-    seat.shows("cancelled; the conversation continues");
+    seat.shows("cancelled: ");
     let whole = seat.whole();
     assert!(whole.contains("A first paragraph.\n\nA second one\nstopping…\n"), "{whole}");
     assert!(!whole.contains("broke off"), "{whole}");
