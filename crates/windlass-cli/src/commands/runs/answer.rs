@@ -1,25 +1,26 @@
 //! `windlass runs answer`.
 
+pub(crate) mod giving;
+
 use std::path::PathBuf;
 
 use clap::Args;
 use windlass_core::event::{AnswerSource, AnsweredBy};
-use windlass_core::{Answer, InputKind, QuestionId, RunId, State};
+use windlass_core::{Answer, QuestionId, RunId, State};
 use windlass_read::load;
-use windlass_read::words::time;
-use windlass_runtime::control::{self, Checked, Given};
-use windlass_runtime::host::{QuestionSeen, check_question, read_answer};
-use windlass_store::{Index, Log, Store};
+use windlass_runtime::control;
+use windlass_runtime::host::{QuestionSeen, read_answer};
 
 use super::go_on::GoOn;
 use super::{find, word};
-use crate::agents::{Again, Wanted, changed, now};
+use crate::agents::{Again, Wanted};
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
 use crate::interrupts::Interrupts;
 use crate::out;
 use crate::remote::{self, Answering, Server};
 use crate::view::ViewArgs;
+use giving::{Giving, Handed, NOT_POSTED, check_agent};
 
 const HELP: &str = "\
 Answers by kind of question (`windlass runs show RUN` lists the open ones):
@@ -76,27 +77,24 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let (run, question) = control::asked_at(&*log, run, args.question.question).await?;
     // The run is read once and the answer checked once, however long the run and its session are.
     let asking = load(&*log, run).await?;
-    check_question(&asking, &question, args.question.digest.as_ref())?;
+    let seen = QuestionSeen { question: question.clone(), digest: args.question.digest };
     let by = AnsweredBy { from: AnswerSource::Command, name: args.by.clone().map(Into::into) };
-    let (checked, answer) = match read(&asking, &question, &args.answer) {
-        Ok(answer) => (checked(&*log, &asking, &question, answer.clone(), by).await?, answer),
-        Err(refused) => return Err(with_answer(&*log, run, &question, refused).await?),
-    };
+    let giving = Giving::of(&*log, &asking, seen, read(&asking, &question, &args.answer), by).await?;
     if let Some(server) = server {
+        let answer = giving.answer;
         let answering = Answering { state: asking, question, answer, leave: args.leave, view: args.view };
         return Box::pin(remote::answer(&server, answering, interrupts)).await;
     }
     let (log, _) = find::open_log(log_args, &args.run).await?;
-    refuse_second(&*log, run, &question, &format!("windlass runs resume{} {}", log_args.words(), args.run))
-        .await?;
-    let root = control::resumed_at(&*log, run).await?;
+    let resume = format!("windlass runs resume{} {}", log_args.words(), args.run);
+    let (root, giving) = match giving.hand_over(&*log, args.leave, &resume).await? {
+        Handed::Over(holder) => {
+            left(&question, holder.as_deref());
+            return Ok(Exit::Good);
+        }
+        Handed::Free(root, giving) => (root, giving),
+    };
     let state = if root == run { asking } else { load(&*log, root).await? };
-    let held = log.summary(root).await?.holder;
-    if let Some(holder) = held.map(|holder| holder.0.to_string()).or_else(|| args.leave.then(String::new)) {
-        deliver(&*log, run, &question, checked).await?;
-        left(&question, &holder);
-        return Ok(Exit::Good);
-    }
     let mut go_on =
         GoOn { log_args, log: log.clone(), view: args.view, interrupts, unpause: None, cassette: None };
     // What keeps us from going on is reported before the answer is given.
@@ -105,10 +103,9 @@ pub(super) async fn run(args: AnswerArgs, log_args: &LogArgs) -> Result<Exit, Fa
     let again = Again::new(format!("windlass runs answer{}", log_args.words())).then(words);
     let wanted = Wanted { with: args.with.as_deref(), agents: &[], replaces: false, again };
     let found = go_on.agent(&state, &wanted).await?;
-    if let Err(error) = found.resume(root).seen(state.clone()).check().await {
-        return Err(changed(error, &found.path, &wanted.again).detail("the answer was not posted"));
-    }
-    checked.post(&*log).await?;
+    let checked = check_agent(&found, state.clone(), &wanted.again).await;
+    checked.map_err(|failure| failure.detail(NOT_POSTED))?;
+    giving.post(&*log).await?;
     Box::pin(go_on.drive(&state, found, &[], &wanted.again)).await
 }
 
@@ -131,68 +128,10 @@ fn check_on_a_server(args: &AnswerArgs, run: RunId, words: &str) -> Result<(), F
     Ok(())
 }
 
-/// An answer that the run takes as it was read. A refusal says who answered the question before.
-pub(crate) async fn checked(
-    log: &dyn Log,
-    asking: &State,
-    question: &QuestionId,
-    answer: Answer,
-    by: AnsweredBy,
-) -> Result<Checked, Failure> {
-    let what = InputKind::Answered { question: question.clone(), answer, by: Some(by) };
-    match control::check(asking, now(), what).await {
-        Ok(checked) => Ok(checked),
-        Err(refused) => Err(with_answer(log, asking.run(), question, refused.into()).await?),
-    }
-}
-
-/// Refuses an answer to a question whose first one waits for the run: only that one would be taken.
-pub(crate) async fn refuse_second(
-    log: &dyn Store,
-    run: RunId,
-    question: &QuestionId,
-    resume: &str,
-) -> Result<(), Failure> {
-    let Some(given) = control::answer_waits(log, run, question).await? else { return Ok(()) };
-    let waits = format!("question {question} has an answer that waits for the run: {}", described(&given));
-    Err(Failure::new(Exit::Failed, waits).hint(resume))
-}
-
-/// Posts an answer to a run that another process holds, and waits for it to be taken.
-pub(crate) async fn deliver(
-    log: &dyn Store,
-    run: RunId,
-    question: &QuestionId,
-    checked: Checked,
-) -> Result<(), Failure> {
-    match checked.deliver(log).await {
-        Ok(_) => Ok(()),
-        // Somebody else was faster.
-        Err(refused) => Err(with_answer(log, run, question, refused.into()).await?),
-    }
-}
-
-/// The refusal, with who answered the question before.
-async fn with_answer(
-    log: &dyn Log,
-    run: RunId,
-    question: &QuestionId,
-    refused: Failure,
-) -> Result<Failure, Failure> {
-    let Some(given) = control::given(log, run, question).await? else { return Ok(refused) };
-    Ok(refused.detail(format!("{question} was answered before: {}", described(&given))))
-}
-
-/// The answer, who gave it, and when.
-pub(crate) fn described(given: &Given) -> String {
-    let by = given.received.by.as_ref().map(|by| format!("{by}, ")).unwrap_or_default();
-    format!("{} ({by}{})", given.received.answer.name(), time(given.at))
-}
-
-fn left(question: &QuestionId, holder: &str) {
+fn left(question: &QuestionId, holder: Option<&str>) {
     match holder {
-        "" => out::note(format_args!("the answer to {question} is stored until the run is resumed")),
-        holder => {
+        None => out::note(format_args!("the answer to {question} is stored until the run is resumed")),
+        Some(holder) => {
             out::note(format_args!("the answer to {question} is stored for {holder}, which holds the run"));
         }
     }

@@ -8,7 +8,7 @@ use windlass_core::run::OpenQuestion;
 use windlass_core::{Answer, RunId, State};
 use windlass_read::{load, question_digest};
 use windlass_runtime::control::{self, asked_at, resumed_at};
-use windlass_runtime::host::check_question;
+use windlass_runtime::host::QuestionSeen;
 use windlass_runtime::{DriveOptions, People as _, RunHandle};
 use windlass_store::{Index as _, SqliteLog};
 
@@ -16,7 +16,7 @@ use super::LOOK;
 use super::source::Source;
 use crate::agents::{self, Again, Found, Wanted, changed};
 use crate::asking::{Place, Roots, Terminal};
-use crate::commands::runs::answer::{checked, deliver, described, refuse_second};
+use crate::commands::runs::answer::giving::{Giving, Handed, NOT_POSTED, check_agent, described};
 use crate::face::Face;
 use crate::failure::Failure;
 use crate::interrupts::Interrupts;
@@ -99,7 +99,7 @@ impl Answers {
             match self.end_of(&terminal, &state, question).await? {
                 End::Answered(answer) => {
                     let kept = format!("answer to {}: {}", question.id, answer.name());
-                    self.give(run, question, answer, progress).await?;
+                    Box::pin(self.give(run, question, answer, progress)).await?;
                     out::note(kept);
                 }
                 End::Left => break,
@@ -178,27 +178,25 @@ impl Answers {
         answer: Answer,
         progress: &mut Progress,
     ) -> Result<(), Failure> {
-        let (id, digest) = (&question.id, question_digest(question));
+        let seen = QuestionSeen { question: question.id.clone(), digest: Some(question_digest(question)) };
         if let Some(server) = &self.source.server {
-            send_answer(server, run, format!("{id}@{digest}"), answer).await?;
+            send_answer(server, run, seen.to_string(), answer).await?;
             return Ok(());
         }
         let log = self.log()?;
         let asking = load(&*log, run).await?;
-        check_question(&asking, id, Some(&digest))?;
         let by = AnsweredBy { from: AnswerSource::Command, name: None };
-        let checked = checked(&*log, &asking, id, answer, by).await?;
-        refuse_second(&*log, run, id, &self.resume(run)).await?;
-        let root = resumed_at(&*log, run).await?;
-        if log.summary(root).await?.holder.is_some() {
-            return deliver(&*log, run, id, checked).await;
-        }
+        let giving = Giving::of(&*log, &asking, seen, Ok(answer), by).await?;
+        let (root, giving) = match giving.hand_over(&*log, false, &self.resume(run)).await? {
+            Handed::Over(_) => return Ok(()),
+            Handed::Free(root, giving) => (root, giving),
+        };
         // What keeps us from going on is reported before the answer is given.
         if progress.ready.is_none() {
             let ready = self.ready(&log, root).await;
-            progress.ready = Some(ready.map_err(|failure| failure.detail("the answer was not posted"))?);
+            progress.ready = Some(ready.map_err(|failure| failure.detail(NOT_POSTED))?);
         }
-        checked.post(&*log).await?;
+        giving.post(&*log).await?;
         progress.waits = true;
         Ok(())
     }
@@ -210,9 +208,7 @@ impl Answers {
         let wanted = Wanted { with: None, agents: &[], replaces: false, again: again.clone() };
         let mut interrupts = Interrupts::listen()?;
         let found = agents::of_run(&state, &wanted, log, None, &mut interrupts).await?;
-        if let Err(error) = found.resume(root).seen(state).check().await {
-            return Err(changed(error, &found.path, &again));
-        }
+        check_agent(&found, state, &again).await?;
         Ok(Ready { root, found, again })
     }
 
