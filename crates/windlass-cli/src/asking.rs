@@ -51,6 +51,8 @@ pub(crate) struct Terminal {
     stdin: Mutex<Stdin>,
     /// The face of the conversation, which has the keys.
     face: Option<Face>,
+    /// The run whose questions these are, where those of several are put.
+    of: Option<String>,
     /// A question is waiting: a listener must release the terminal.
     wanted: Notify,
     /// Messages that wait for the end of the turn.
@@ -94,11 +96,16 @@ impl Terminal {
 
     /// The same, within the face of a conversation.
     pub(crate) fn within(place: Place, face: Option<Face>) -> Option<Arc<Self>> {
+        Self::among(place, face, None)
+    }
+
+    /// The same, where runs are many: a line above each question names its own.
+    pub(crate) fn among(place: Place, face: Option<Face>, of: Option<String>) -> Option<Arc<Self>> {
         stdin::somebody().then(|| {
             let (stdin, wanted) = (Mutex::new(Stdin::new()), Notify::new());
             let (left, quits) = (AtomicBool::new(false), AtomicBool::new(false));
             let queued = std::sync::Mutex::default();
-            Arc::new(Self { stdin, face, wanted, queued, left, quits, place })
+            Arc::new(Self { stdin, face, of, wanted, queued, left, quits, place })
         })
     }
 
@@ -231,6 +238,9 @@ impl Terminal {
         let approved = put.subject.as_ref().filter(|_| question.kind == QuestionKind::Approval);
         let apart = approved.and_then(|subject| Some((subject, subject.lead(&question.text)?)));
         let (id, text) = (question.id.as_str(), apart.as_ref().map_or(&*question.text, |(_, lead)| lead));
+        let drawn = put.subject.as_ref().filter(|_| self.face.is_some());
+        let about_call = apart.is_some() || question.kind == QuestionKind::Outcome;
+        let text = drawn.filter(|_| about_call).map_or_else(|| text.to_owned(), |call| call.without_id(text));
         let asks = put.subject.as_ref().and_then(|subject| subject.asks.as_deref());
         let from: Vec<String> =
             put.place.iter().cloned().chain(asks.map(|agent| format!("`{agent}` asks"))).collect();

@@ -27,6 +27,7 @@ impl Terminal {
             |put: &Put<'_>| keys::choices(kind, self.place.chat).unwrap_or_else(|| put.choices.clone());
         put.choices = choices(put);
         let asked = Asked {
+            of: self.of.clone(),
             head: rendered.head.iter().map(|(_, text)| text.as_str()).collect(),
             body: rendered.body,
             choices: put.choices.clone(),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use windlass_core::run::{OpenCall, OpenQuestion};
 use windlass_core::text::{display_name, display_value};
-use windlass_core::{State, Text, ToolSpec};
+use windlass_core::{CallId, State, Text, ToolSpec};
 use windlass_read::load;
 use windlass_store::Log;
 
@@ -13,6 +13,7 @@ const MAX_DEPTH: usize = 32;
 /// A call as a person judges it.
 #[derive(Debug)]
 pub(super) struct Subject {
+    pub(super) id: CallId,
     pub(super) tool: Text,
     pub(super) args: Value,
     /// The tool's description; `None`: the run no longer has it.
@@ -45,7 +46,12 @@ impl Subject {
 
     fn new(state: &State, open: &OpenCall) -> Self {
         let (tool, spec) = (open.target_name().clone(), state.target(open).cloned());
-        Self { tool, args: open.value(), spec, delegated: false, asks: None }
+        Self { id: open.call.id.clone(), tool, args: open.value(), spec, delegated: false, asks: None }
+    }
+
+    /// The question without the call's id, which tells a person nothing.
+    pub(super) fn without_id(&self, text: &str) -> String {
+        text.replacen(&format!(" (call {})", display_name(self.id.as_str())), "", 1)
     }
 
     /// The question without the arguments, which stand below it. `None`: its text is another one.

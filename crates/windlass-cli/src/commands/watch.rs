@@ -174,8 +174,10 @@ impl Watch {
             KeyCode::Enter if asking.is_none() => {
                 let place = self.place();
                 self.choose(place);
-                if let Some(run) = self.chosen.run {
-                    *asking = Some(Box::pin(self.answers.clone().ask(run, self.face.clone())));
+                let inbox = self.look.as_ref().map(|look| look.inbox.as_slice()).unwrap_or_default();
+                if let Some(run) = inbox.get(place) {
+                    let of = run.label();
+                    *asking = Some(Box::pin(self.answers.clone().ask(run.line.run, of, self.face.clone())));
                 }
             }
             _ => {}
@@ -210,7 +212,7 @@ impl Watch {
     /// The place of the chosen question.
     fn place(&self) -> usize {
         let inbox = self.look.as_ref().map(|look| look.inbox.as_slice()).unwrap_or_default();
-        let found = inbox.iter().position(|run| Some(run.run) == self.chosen.run);
+        let found = inbox.iter().position(|run| Some(run.line.run) == self.chosen.run);
         found.unwrap_or(self.chosen.place).min(inbox.len().saturating_sub(1))
     }
 
@@ -218,7 +220,7 @@ impl Watch {
     fn choose(&mut self, place: usize) {
         let inbox = self.look.as_ref().map(|look| look.inbox.as_slice()).unwrap_or_default();
         let place = place.min(inbox.len().saturating_sub(1));
-        self.chosen = Chosen { run: inbox.get(place).map(|run| run.run), place };
+        self.chosen = Chosen { run: inbox.get(place).map(|run| run.line.run), place };
     }
 }
 

@@ -26,6 +26,8 @@ const MOST_QUESTION: usize = 6;
 /// A question as it is put.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
+    /// The run that asks, where questions of several runs are put.
+    pub(crate) of: Option<String>,
     /// The question, with its id and its place among the others.
     pub(crate) head: String,
     /// What it is about.
@@ -327,7 +329,9 @@ impl Asking {
 
     fn question(&self, look: Look) -> Vec<Line<'static>> {
         let bold = Style::new().add_modifier(Modifier::BOLD).fg(Color::Yellow);
-        wrapped(&[Span::styled(self.asked.head.clone(), bold)], look.columns, &Margin::default(), Cut::Words)
+        let of = self.asked.of.iter().map(|of| Span::styled(of.clone(), dim()));
+        let lines = of.chain([Span::styled(self.asked.head.clone(), bold)]);
+        lines.flat_map(|line| wrapped(&[line], look.columns, &Margin::default(), Cut::Words)).collect()
     }
 
     /// The rows of what it is about: all, or the beginning and the end.

@@ -31,7 +31,10 @@ fn questions_of_all_runs_are_answered_from_the_table() {
     seat.shows("STATUS");
     seat.keys("\r");
     seat.shows("expression: 2 + 3\n[y]es");
-    // The table stands above it.
+    // It names its run as the list does, and the table stands above it.
+    let list = home.windlass(["runs", "list"]).stdout;
+    let id = list.lines().find(|row| row.contains("What is 2 + 3?")).unwrap().split(' ').next().unwrap();
+    seat.shows(&format!("\nrun {id} of plain: What is 2 + 3?\nq1: May `calculate` run?\n"));
     seat.shows("  plain asks: May `calculate` run with {\"expression\":\"4 + 4\"}?");
     seat.keys("y");
     seat.shows("answer to q1: approve");

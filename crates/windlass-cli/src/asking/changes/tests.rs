@@ -4,7 +4,14 @@ use windlass_core::ToolSpec;
 use super::*;
 
 fn call(tool: &str, args: &Value) -> Subject {
-    Subject { tool: tool.into(), args: args.clone(), spec: None, delegated: false, asks: None }
+    Subject {
+        id: "c1".into(),
+        tool: tool.into(),
+        args: args.clone(),
+        spec: None,
+        delegated: false,
+        asks: None,
+    }
 }
 
 fn is_write(tool: &str, args: &Value) -> bool {

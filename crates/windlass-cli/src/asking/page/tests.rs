@@ -83,6 +83,7 @@ fn a_write_to_a_file_is_shown_as_its_change() {
     std::fs::write(folder.path().join("notes.txt"), before.join("\n") + "\n").unwrap();
     let args = json!({ "path": "notes.txt", "content": after });
     let call = |tool: &str, args: &Value| Subject {
+        id: "c1".into(),
         tool: tool.into(),
         args: args.clone(),
         spec: None,

@@ -81,6 +81,19 @@ impl Listing {
         self.titles = titles;
         Ok(aligned(&rows))
     }
+
+    /// The input of a run in a few words.
+    pub(crate) async fn title(&self, log: &dyn Store, line: &RunSummary) -> Result<String, Failure> {
+        if let Some(title) = self.titles.get(&line.run) {
+            return Ok(title.clone());
+        }
+        Lister { log, ids: &self.ids, now: now() }.title(line).await
+    }
+
+    /// The short id of a run, among the runs that were listed and those before them.
+    pub(crate) fn short(&self, run: RunId) -> String {
+        self.ids.short(run)
+    }
 }
 
 /// The line of a task whose run is not in this log.

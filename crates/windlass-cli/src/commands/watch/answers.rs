@@ -73,11 +73,11 @@ enum End {
 }
 
 impl Answers {
-    /// Puts the questions of a run, one after another, until one is left. The run goes on with what was answered.
-    pub(super) async fn ask(self, run: RunId, face: Face) -> Asked {
+    /// Puts the questions of a run, one after another, until one is left; `of` names it. The run goes on with what was answered.
+    pub(super) async fn ask(self, run: RunId, of: String, face: Face) -> Asked {
         let mut progress = Progress::default();
         let mut failures: Vec<Failure> =
-            Box::pin(self.put(run, face, &mut progress)).await.err().into_iter().collect();
+            Box::pin(self.put(run, of, face, &mut progress)).await.err().into_iter().collect();
         let driven = if progress.waits { self.go_on(run, progress.ready).await } else { Ok(None) };
         let driven = driven.unwrap_or_else(|failure| {
             failures.push(failure);
@@ -86,11 +86,11 @@ impl Answers {
         Asked { driven, failures }
     }
 
-    async fn put(&self, run: RunId, face: Face, progress: &mut Progress) -> Result<(), Failure> {
+    async fn put(&self, run: RunId, of: String, face: Face, progress: &mut Progress) -> Result<(), Failure> {
         let store = self.source.store()?.ok_or_else(|| self.source.args.missing())?;
         let state = load(&*store, run).await?;
         let place = Place { log: store.clone(), roots: Roots::default(), chat: false };
-        let Some(terminal) = Terminal::within(place, Some(face)) else { return Ok(()) };
+        let Some(terminal) = Terminal::among(place, Some(face), Some(of)) else { return Ok(()) };
         for question in state.questions() {
             // What a parent asks is listed there.
             if asked_at(&*store, run, question.id.clone()).await?.0 != run {

@@ -25,9 +25,18 @@ const PAGE: usize = 100;
 #[derive(Debug, Default)]
 pub(super) struct Look {
     /// Runs that wait with a question, the one first that has waited longest.
-    pub(super) inbox: Vec<RunSummary>,
+    pub(super) inbox: Vec<Waiting>,
     /// The newest runs as lines; none: there are no runs.
     pub(super) table: Vec<String>,
+}
+
+/// A run that waits with a question.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) line: RunSummary,
+    /// Its input in a few words.
+    pub(super) title: String,
+    pub(super) short: String,
 }
 
 /// The looks of a task, which ends with it.
@@ -41,7 +50,13 @@ impl Looks {
     pub(super) fn begin(source: Source, limit: u32) -> Self {
         let (sender, made) = mpsc::channel(1);
         let wanted = Arc::new(Notify::new());
-        let reader = Reader { source, limit, listing: Listing::default(), covered: HashMap::new() };
+        let reader = Reader {
+            source,
+            limit,
+            listing: Listing::default(),
+            covered: HashMap::new(),
+            titles: HashMap::new(),
+        };
         let task = tokio::spawn(reader.go_on(sender, wanted.clone()));
         Self { made, wanted, task }
     }
@@ -74,6 +89,8 @@ struct Reader {
     listing: Listing,
     /// Of child runs that ask, at these versions of theirs and their parents': whether a parent puts all of their questions.
     covered: HashMap<RunId, ((u64, u64), bool)>,
+    /// The titles of runs that ask.
+    titles: HashMap<RunId, String>,
 }
 
 impl Reader {
@@ -93,7 +110,25 @@ impl Reader {
         let runs = newest_of(&*store, filter, self.limit, |_| true, |run| run.parent.is_none()).await?;
         let table =
             if runs.is_empty() { Vec::new() } else { self.listing.table(&*store, &runs, MOST_ROWS).await? };
+        // The table has read the ids of all runs.
+        let inbox = self.named(&*store, inbox).await?;
         Ok(Look { inbox, table })
+    }
+
+    /// The runs with what tells them from others.
+    async fn named(&mut self, store: &dyn Store, runs: Vec<RunSummary>) -> Result<Vec<Waiting>, Failure> {
+        let mut known = std::mem::take(&mut self.titles);
+        let mut inbox = Vec::new();
+        for line in runs {
+            let title = match known.remove(&line.run) {
+                Some(title) => title,
+                None => self.listing.title(store, &line).await?,
+            };
+            self.titles.insert(line.run, title.clone());
+            let short = self.listing.short(line.run);
+            inbox.push(Waiting { line, title, short });
+        }
+        Ok(inbox)
     }
 
     /// The runs whose questions are answered at them: the question of a child run is its parent's, as long as that one puts it.

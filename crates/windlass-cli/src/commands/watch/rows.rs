@@ -5,6 +5,7 @@ use std::time::Duration;
 use windlass_read::words::{count, cut, name, span};
 
 use super::Watch;
+use super::looks::Waiting;
 use crate::agents::now;
 use crate::face::is_unicode;
 use crate::out::Style;
@@ -29,12 +30,11 @@ impl Watch {
         let first = (chosen + 1).saturating_sub(QUESTIONS);
         for (place, run) in look.inbox.iter().enumerate().skip(first).take(QUESTIONS) {
             let (mark, weight) = if place == chosen { (">", Style::Bold) } else { (" ", Style::Plain) };
-            // The id of the call tells a person nothing.
-            let question = run.headline.question.as_deref().unwrap_or_default();
-            let question = cut(question.rsplit_once(" (call ").map_or(question, |(words, _)| words), SHORT);
+            let line = &run.line;
+            let question = cut(&without_call(line.headline.question.as_deref().unwrap_or_default()), SHORT);
             let title = cut(&run.title, TITLE);
-            let age = span(now().saturating_sub(run.updated_at));
-            rows.push((weight, format!("{mark} {} asks: {question} ({title}, {age})", name(&run.agent))));
+            let age = span(now().saturating_sub(line.updated_at));
+            rows.push((weight, format!("{mark} {} asks: {question} ({title}, {age})", name(&line.agent))));
         }
         rows.push((Style::Plain, String::new()));
         if look.table.is_empty() {
@@ -70,5 +70,54 @@ impl Watch {
         }
         parts.extend(KEYS.map(str::to_owned));
         parts.join(if is_unicode() { " · " } else { " | " })
+    }
+}
+
+impl Waiting {
+    /// The run as people tell it from others.
+    pub(super) fn label(&self) -> String {
+        format!("run {} of {}: {}", self.short, name(&self.line.agent), cut(&self.title, TITLE))
+    }
+}
+
+/// A question without the id of its call, which tells a person nothing: of an approval it stands behind the arguments, of a call in
+/// doubt before them.
+fn without_call(question: &str) -> String {
+    const CALL: &str = " (call ";
+    let place = match question {
+        approval if approval.starts_with("May `") => question.rfind(CALL),
+        doubt if doubt.starts_with('`') => question.find(CALL),
+        _ => None,
+    };
+    let parts = place.and_then(|place| {
+        let (before, call) = question.split_at_checked(place)?;
+        Some((before, call.split_once(')')?.1))
+    });
+    parts.map_or_else(|| question.to_owned(), |(before, after)| format!("{before}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_call_is_left_out_and_nothing_else() {
+        for (question, without) in [
+            (
+                "May `pay` run with {\"to\":\"x (call y)\"}? (call c1)",
+                "May `pay` run with {\"to\":\"x (call y)\"}?",
+            ),
+            (
+                "May `pay` run with {}? (call c1) You are asked again.",
+                "May `pay` run with {}? You are asked again.",
+            ),
+            (
+                "`pay` (call c1) had started with {\"to\":\"(call y)\"}.",
+                "`pay` had started with {\"to\":\"(call y)\"}.",
+            ),
+            ("Whom (call by name)?", "Whom (call by name)?"),
+        ] {
+            assert_eq!(without_call(question), without);
+        }
     }
 }
