@@ -7,9 +7,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::hostile::steering;
-use crate::kit::{Home, PLAIN, SLOW, lines, until};
+use crate::kit::{Home, PLAIN, SLOW, until};
 use crate::seat::Seat;
 use crate::server::{Reply, Server};
+use crate::talks::{CTRL_D, asking};
 use crate::terminal::is_ignored;
 
 const TEXT: &str = "\
@@ -53,10 +54,8 @@ fn pieces(text: &'static str, size: usize) -> Vec<&'static str> {
 /// A conversation with a server that gives these replies; all pieces come at once.
 fn talk(home: &Home, replies: Vec<Reply>, more: &str, size: (u16, u16)) -> (Seat, Server) {
     let server = Server::start(replies);
-    home.write("agent.yaml", &format!("{}{more}", server.agent()));
-    let seat = Seat::sized(home, &["chat", "agent.yaml"], size);
+    let seat = Seat::chat(home, &format!("{}{more}", server.agent()), &[], size);
     seat.shows("/help lists the commands");
-    seat.shows("\n>");
     (seat, server)
 }
 
@@ -88,8 +87,7 @@ fn a_long_answer_with_tables_and_code_at_three_widths() {
         seat.shows("answered: ");
         seat.shows("\n>\nopenai/m ");
         insta::assert_snapshot!(format!("answer_{columns}"), stable(&seat.whole()));
-        seat.keys("\u{4}");
-        assert_eq!(seat.code(), 0);
+        seat.leave(CTRL_D);
     }
 }
 
@@ -118,18 +116,13 @@ fn a_resize_amid_the_stream_wraps_the_tail_and_repeats_nothing() {
     let shown = seat.whole();
     assert_eq!(shown.matches("That is all.").count(), 1, "{shown}");
     assert_eq!(shown.matches("Bergen").count(), 1, "{shown}");
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
 }
 
 #[test]
 fn what_is_typed_meanwhile_stays_apart_and_steers() {
     let home = Home::new();
-    home.write("agent.yaml", SLOW);
-    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
-    seat.shows("\n>");
-    seat.keys("What is 2 + 5?\r");
-    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    let mut seat = Seat::working(&home, &[], (80, 24));
     seat.keys("be bri");
     seat.shows("> be bri");
     seat.shows("calculate {\"expression\":\"2 + 5\"}  1 s");
@@ -150,19 +143,15 @@ fn what_is_typed_meanwhile_stays_apart_and_steers() {
 #[test]
 fn messages_wait_for_the_end_of_the_turn_where_the_agent_says_so() {
     let home = Home::new();
-    home.write("agent.yaml", &format!("{SLOW}loop: {{ while_running: queue }}\n"));
-    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
-    seat.shows("\n>");
-    seat.keys("What is 2 + 5?\r");
-    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    let mut seat = Seat::chat(&home, &format!("{SLOW}loop: {{ while_running: queue }}\n"), &[], (80, 24));
+    seat.slow_sum(&home);
     seat.keys("What is 3 + 3?\r");
     seat.shows("1 message queued");
     home.write("go", "");
     seat.shows("2 + 5 is 7.");
     seat.shows("3 + 3 is 7.");
     assert!(!seat.whole().contains("steered"));
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
 }
 
 #[test]
@@ -191,15 +180,14 @@ fn three_approvals_in_one_reply_are_answered_by_letters() {
     seat.keys("y");
     seat.shows("answered: ");
     insta::assert_snapshot!("approvals", stable(&seat.whole()));
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
     assert_eq!(home.events("CallStarted"), 2);
 }
 
 #[test]
 fn a_delegates_question_names_who_asks() {
     let home = Home::new();
-    let child = format!("{PLAIN}loop: {{ approve: [calculate] }}\n").replace("name: plain", "name: sums");
+    let child = asking(PLAIN).replace("name: plain", "name: sums");
     home.write("sums.yaml", &child);
     let ask = json!({ "task": "What is 2 + 3?" }).to_string();
     let replies = vec![Reply::Call("sums".into(), ask), Reply::Pieces(vec!["It is 5."])];
@@ -212,8 +200,7 @@ fn a_delegates_question_names_who_asks() {
     seat.shows("✓ sums ");
     // The delegate's own call stands further in.
     seat.shows("✓   sums › calculate {\"expression\":\"2 + 3\"} → 5");
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
 }
 
 #[test]
@@ -230,17 +217,14 @@ fn a_paste_of_300_lines_is_one_message() {
     let message =
         request["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
     assert_eq!(message, paste.join("\n"));
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
 }
 
 #[test]
 fn several_lines_history_and_completion() {
     let home = Home::new();
-    home.write("agent.yaml", PLAIN);
     home.write("notes.md", "The number is 7.");
-    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
-    seat.shows("\n>");
+    let mut seat = Seat::chat(&home, PLAIN, &[], (80, 24));
     seat.keys("one\\\rtwo\nthree");
     seat.shows("> one\n  two\n  three");
     // Ctrl-U takes the line up to the cursor, or the line's end before it.
@@ -267,9 +251,7 @@ fn several_lines_history_and_completion() {
 #[test]
 fn a_message_is_taken_back_edited_and_sent_again_in_another_session() {
     let home = Home::new();
-    home.write("agent.yaml", PLAIN);
-    let mut seat = Seat::sized(&home, &["chat", "agent.yaml", "--session", "sums"], (80, 40));
-    seat.shows("\n>");
+    let mut seat = Seat::chat(&home, PLAIN, &["--session", "sums"], (80, 40));
     seat.keys("What is 2 + 3?\r");
     seat.shows("2 + 3 is 5.");
     seat.shows("answered: ");
@@ -308,14 +290,12 @@ fn ctrl_c_ends_the_turn_and_then_what_is_typed() {
     until("it is gone", || !seat.whole().contains("half"));
     interrupt(&seat);
     seat.shows("/quit or Ctrl-D leaves the conversation");
-    seat.keys("What is 2 + 5?\r");
-    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    seat.slow_sum(&home);
     interrupt(&seat);
     seat.shows("cancelled: ");
     seat.keys("/new other\r");
     seat.shows("session other");
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
 }
 
 #[test]
@@ -323,30 +303,22 @@ fn after_kill_9_the_same_command_goes_on() {
     let home = Home::new();
     home.write("agent.yaml", SLOW);
     let command = ["chat", "agent.yaml", "--session", "s"];
-    let mut seat = Seat::sized(&home, &command, (80, 24));
-    seat.shows("\n>");
-    seat.keys("What is 2 + 5?\r");
-    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    let mut seat = Seat::begun(&home, &command, (80, 24), "\n>");
+    seat.slow_sum(&home);
     seat.child.kill().unwrap();
     seat.child.wait().unwrap();
     home.write("go", "");
-    let mut seat = Seat::sized(&home, &command, (80, 24));
-    seat.shows("which had not ended");
+    let mut seat = Seat::begun(&home, &command, (80, 24), "which had not ended");
     seat.shows("2 + 5 is 7.");
     seat.shows("answered: ");
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
     assert_eq!(home.events("RunStarted"), 1);
 }
 
 #[test]
 fn a_terminal_that_closes_leaves_the_run_to_be_resumed() {
     let home = Home::new();
-    home.write("agent.yaml", SLOW);
-    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
-    seat.shows("\n>");
-    seat.keys("What is 2 + 5?\r");
-    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    let mut seat = Seat::working(&home, &[], (80, 24));
     // A terminal that closes says so; where that is ignored, a process is told to end in another way.
     let signal = if is_ignored(Signal::HUP) { Signal::TERM } else { Signal::HUP };
     kill_process(Pid::from_child(&seat.child), signal).unwrap();
@@ -401,8 +373,7 @@ fn e12_hostile_text_steers_nothing_in_the_face() {
     seat.keys("\u{f}"); // Ctrl-O
     seat.keys("/raw\r");
     seat.shows("begins \\u{1b}]52");
-    seat.keys("\u{4}");
-    assert_eq!(seat.ended(), 0);
+    seat.leave(CTRL_D);
     // All that is left are the sequences of the face itself.
     let raw = seat.raw();
     for own in ["?2026h", "?2026l", "?25h", "?25l", "?2004h", "?2004l", "J", "K"] {
@@ -440,8 +411,7 @@ fn without_a_capable_terminal_lines_are_read_as_the_terminal_edits_them() {
         assert!(!seat.raw().contains('\u{1b}'), "{:?}", seat.raw());
         seat.keys("/help\n");
         seat.prompted_after("/retry");
-        seat.keys("\u{4}");
-        assert_eq!(seat.code(), 0);
+        seat.leave(CTRL_D);
     }
 }
 
@@ -457,8 +427,7 @@ fn an_answer_of_ten_megabytes_is_shown_once_and_whole() {
     (0..10_000).for_each(|_| server.go.send(()).unwrap());
     seat.keys("Tell\r");
     seat.shows_at_end("answered: ");
-    seat.keys("\u{4}");
-    assert_eq!(seat.ended(), 0);
+    seat.leave(CTRL_D);
     // Pieces may be drawn in the tail before they are finished: what stays is followed by the end of its row.
     let raw = seat.raw();
     for number in [0, 1, 777, 5_000, 9_998, 9_999] {
@@ -470,9 +439,7 @@ fn an_answer_of_ten_megabytes_is_shown_once_and_whole() {
 #[test]
 fn ctrl_z_gives_the_terminal_back_until_the_chat_goes_on() {
     let home = Home::new();
-    home.write("agent.yaml", PLAIN);
-    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
-    seat.shows("\n>");
+    let mut seat = Seat::chat(&home, PLAIN, &[], (80, 24));
     seat.keys("half");
     seat.shows("> half");
     let process = Pid::from_child(&seat.child);
@@ -486,6 +453,5 @@ fn ctrl_z_gives_the_terminal_back_until_the_chat_goes_on() {
     seat.shows("> half");
     seat.keys(" and more");
     seat.shows("> half and more");
-    seat.keys("\u{15}\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave("\u{15}\u{4}");
 }

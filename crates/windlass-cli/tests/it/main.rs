@@ -71,6 +71,7 @@ mod signals;
 mod skills;
 mod streaming;
 mod taken_away;
+mod talks;
 mod telemetry;
 mod terminal;
 mod tool_server;

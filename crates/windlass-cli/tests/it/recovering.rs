@@ -3,6 +3,7 @@
 use crate::kit::{Home, PLAIN, SLOW, lines, until};
 use crate::seat::Seat;
 use crate::server::{Reply, Server};
+use crate::talks::{CTRL_D, asking};
 
 const RUN: [&str; 3] = ["run", "agent.yaml", "What is 2 + 5?"];
 
@@ -35,8 +36,7 @@ fn an_interrupted_run_is_named_where_its_words_are_typed_again_and_goes_on_in_th
     assert!(!home.windlass(["runs", "list"]).stdout.contains("interrupted"));
 
     // The other one has ended: nothing is told of it.
-    let last = Seat::sized(&home, &RUN, (100, 24));
-    last.shows("answered: ");
+    let last = Seat::begun(&home, &RUN, (100, 24), "answered: ");
     assert!(!last.whole().contains("was interrupted"), "{}", last.whole());
     assert_eq!(last.code(), 0);
 }
@@ -44,7 +44,7 @@ fn an_interrupted_run_is_named_where_its_words_are_typed_again_and_goes_on_in_th
 #[test]
 fn the_answer_of_a_question_goes_on_in_the_face_and_further_questions_stand_in_it() {
     let home = Home::new();
-    home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
+    home.write("agent.yaml", &asking(PLAIN));
     assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 75);
     let mut seat = Seat::sized(&home, &["runs", "resume", "last"], (100, 24));
     seat.shows("expression: 2 + 3\n[y]es, [a]lways");
@@ -62,8 +62,7 @@ fn a_call_of_many_lines_counts_those_that_its_row_leaves_out() {
     let home = Home::new();
     home.write("agent.yaml", &SLOW.replace("echo 7\"", "seq 7 30\""));
     home.write("go", "");
-    let seat = Seat::sized(&home, &RUN, (100, 24));
-    seat.shows("→ 7 (+23 lines, Ctrl-O)");
+    let seat = Seat::begun(&home, &RUN, (100, 24), "→ 7 (+23 lines, Ctrl-O)");
     seat.shows("answered: ");
     assert_eq!(seat.code(), 0);
 }
@@ -71,9 +70,7 @@ fn a_call_of_many_lines_counts_those_that_its_row_leaves_out() {
 #[test]
 fn a_question_that_is_left_in_a_chat_is_a_row_that_says_how_to_come_back() {
     let home = Home::new();
-    home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
-    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (120, 24));
-    seat.shows("\n>");
+    let mut seat = Seat::chat(&home, &asking(PLAIN), &[], (120, 24));
     seat.keys("What is 2 + 3?\r");
     seat.shows("[y]es");
     seat.keys("l");
@@ -90,8 +87,7 @@ fn a_question_that_is_left_in_a_chat_is_a_row_that_says_how_to_come_back() {
     seat.shows_that("the prompt", |whole| whole.matches("puts the question again").count() == 2);
     seat.keys("/stop\r");
     seat.shows("the run that waited is cancelled");
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
 }
 
 #[test]
@@ -103,9 +99,7 @@ fn lines_of_others_wait_for_the_end_of_a_block_that_streams() {
         "three\n```\n\nAt last",
         ".\n",
     ])]);
-    home.write("agent.yaml", &server.agent());
-    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
-    seat.shows("\n>");
+    let mut seat = Seat::chat(&home, &server.agent(), &[], (80, 24));
     seat.keys("Count\r");
     server.go.send(()).unwrap();
     seat.shows("  one\n");
@@ -121,8 +115,7 @@ fn lines_of_others_wait_for_the_end_of_a_block_that_streams() {
     seat.shows("answered: ");
     let whole = seat.whole();
     assert!(whole.contains("  one\n  two\n  three\n"), "{whole}");
-    seat.keys("\u{15}\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave("\u{15}\u{4}");
 }
 
 #[test]
@@ -160,12 +153,10 @@ fn the_newest_conversation_goes_on_without_its_name() {
     assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
     let mut seat = Seat::sized(&home, &["chat", "agent.yaml", "-c"], (100, 24));
     seat.shows("> What is 2 + 3?\n\n2 + 3 is 5.");
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
     let both = home.windlass(["chat", "agent.yaml", "-c", "--session", "x"]);
     assert_eq!(both.code, 2, "{both:?}");
     let mut here = Seat::sized(&home, &["chat"], (100, 24));
     here.shows("this folder has an agent of its own: `windlass chat .` talks with it");
-    here.keys("\u{4}");
-    assert_eq!(here.code(), 0);
+    here.leave(CTRL_D);
 }

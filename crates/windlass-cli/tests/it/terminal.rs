@@ -6,9 +6,10 @@ use crate::hostile::steering;
 use crate::kit::{Home, PLAIN, until};
 use crate::seat::Seat;
 use crate::server::{Reply, Server};
+use crate::talks;
 
 fn asking(home: &Home) {
-    home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
+    home.write("agent.yaml", &talks::asking(PLAIN));
 }
 
 /// A server that answers nothing until the file `go` is there, and ends then.

@@ -1,23 +1,14 @@
 //! The commands of a conversation at a terminal, and the letters that answer its questions.
 
-use crate::kit::{Home, PLAIN, SLOW, lines, until};
+use crate::kit::{Home, PLAIN, until};
 use crate::seat::Seat;
 use crate::server::{Reply, Server};
-
-/// A conversation whose slow sum has begun.
-fn working(home: &Home) -> Seat {
-    home.write("agent.yaml", SLOW);
-    let mut seat = Seat::sized(home, &["chat", "agent.yaml"], (80, 30));
-    seat.shows("\n>");
-    seat.keys("What is 2 + 5?\r");
-    until("the sum has begun", || lines(&home.path("sums")) == 1);
-    seat
-}
+use crate::talks::{CTRL_D, asking};
 
 #[test]
 fn commands_that_only_tell_something_do_so_while_the_agent_works() {
     let home = Home::new();
-    let mut seat = working(&home);
+    let mut seat = Seat::working(&home, &[], (80, 30));
     for (command, told) in [
         ("/cost", "0 turns"),
         ("/tools", "calculate  "),
@@ -36,15 +27,14 @@ fn commands_that_only_tell_something_do_so_while_the_agent_works() {
     seat.shows("unknown command /cots; did you mean /cost?");
     home.write("go", "");
     seat.shows("answered: ");
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
     assert_eq!(home.events("Steered"), 0);
 }
 
 #[test]
 fn a_pause_is_answered_by_a_letter_and_words() {
     let home = Home::new();
-    let mut seat = working(&home);
+    let mut seat = Seat::working(&home, &[], (80, 30));
     seat.keys("/pause a look\r");
     home.write("go", "");
     seat.shows("[r]esume, [l]ater, ? explains");
@@ -58,23 +48,19 @@ fn a_pause_is_answered_by_a_letter_and_words() {
     seat.shows("answered: ");
     let whole = home.windlass(["runs", "show", "last"]).stdout;
     assert!(whole.contains("go on then"), "{whole}");
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
 }
 
 #[test]
 fn two_slashes_begin_a_message_with_one() {
     let home = Home::new();
-    home.write("agent.yaml", PLAIN);
-    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
-    seat.shows("\n>");
+    let mut seat = Seat::chat(&home, PLAIN, &[], (80, 24));
     seat.keys("/2 + 3\r");
     seat.shows("// begins a message with a slash");
     seat.keys("//2 + 3\r");
     seat.shows("> /2 + 3");
     seat.shows("answered: ");
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
     assert!(home.windlass(["runs", "show", "last"]).stdout.contains("/2 + 3"));
 }
 
@@ -84,8 +70,7 @@ fn a_session_begins_under_a_name_that_is_free_and_comes_back_as_it_was() {
     let server = Server::start(vec![Reply::Pieces(vec!["A **weighty** answer."])]);
     home.write("agent.yaml", &server.agent());
     let chat = ["chat", "agent.yaml", "--session", "trip"];
-    let mut seat = Seat::sized(&home, &chat, (80, 24));
-    seat.shows("session `trip` is new");
+    let mut seat = Seat::begun(&home, &chat, (80, 24), "session `trip` is new");
     seat.keys("Weigh it\r");
     server.go.send(()).unwrap();
     seat.shows("answered: ");
@@ -99,16 +84,13 @@ fn a_session_begins_under_a_name_that_is_free_and_comes_back_as_it_was() {
     seat.keys("/sessions trip\r");
     seat.shows("now in session `trip`");
     seat.shows_that("the turn once more", |whole| whole.matches("A weighty answer.").count() == 2);
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
-    let mut seat = Seat::sized(&home, &chat, (80, 24));
-    seat.shows("session `trip`: 2 messages");
+    seat.leave(CTRL_D);
+    let mut seat = Seat::begun(&home, &chat, (80, 24), "session `trip`: 2 messages");
     seat.shows("> Weigh it\n\nA weighty answer.\n");
     assert!(!seat.whole().contains("  you: "), "{}", seat.whole());
     seat.keys("/raw\r");
     seat.shows("A **weighty** answer.");
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
 }
 
 #[test]
@@ -116,39 +98,33 @@ fn another_model_of_the_same_server_has_a_bare_name() {
     let home = Home::new();
     let server = Server::start(vec![Reply::Pieces(vec!["It is me."])]);
     home.write("agent.yaml", &server.agent().replace("use: openai/m", "use: m"));
-    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
-    seat.shows("\nm");
+    let mut seat = Seat::begun(&home, &["chat", "agent.yaml"], (80, 24), "\nm");
     seat.keys("/model other\r");
     seat.shows("\nother");
     seat.keys("Who are you?\r");
     server.go.send(()).unwrap();
     seat.shows("answered: ");
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
     assert_eq!(server.requests.recv().unwrap()["model"], "other");
 }
 
 #[test]
 fn help_is_read_in_forty_columns() {
     let home = Home::new();
-    home.write("agent.yaml", PLAIN);
-    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (40, 24));
-    seat.shows("\n>");
+    let mut seat = Seat::chat(&home, PLAIN, &[], (40, 24));
     seat.keys("/help\r");
     seat.shows("Ctrl-L, Ctrl-Z");
     let whole = seat.whole();
     assert!(whole.contains("/model [NAME]\n  name the model"), "{whole}");
     assert!(whole.lines().all(|row| row.chars().count() <= 40), "{whole}");
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
 }
 
 #[test]
 fn words_that_are_no_answer_stay_to_be_mended() {
     let home = Home::new();
-    home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
-    let mut seat = Seat::sized(&home, &["run", "agent.yaml", "What is 2 + 3?"], (80, 24));
-    seat.shows("[y]es");
+    home.write("agent.yaml", &asking(PLAIN));
+    let mut seat = Seat::begun(&home, &["run", "agent.yaml", "What is 2 + 3?"], (80, 24), "[y]es");
     seat.keys("e");
     seat.shows("`EDITOR` is not set");
     seat.keys("\u{15}{\"expression\": \"4 + 4\"\r");
@@ -162,9 +138,7 @@ fn words_that_are_no_answer_stay_to_be_mended() {
 #[test]
 fn what_always_allows_is_listed_and_a_fork_asks_again() {
     let home = Home::new();
-    home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
-    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (100, 30));
-    seat.shows("\n>");
+    let mut seat = Seat::chat(&home, &asking(PLAIN), &[], (100, 30));
     seat.keys("What is 2 + 3?\r");
     seat.shows("[a]lways");
     seat.keys("a");
@@ -180,16 +154,14 @@ fn what_always_allows_is_listed_and_a_fork_asks_again() {
     seat.shows("expression: 4 + 4\n[y]es");
     seat.keys("y");
     seat.shows("4 + 4 is 8.");
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
 }
 
 #[test]
 fn words_at_an_approval_are_no_answer() {
     let home = Home::new();
-    home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
-    let mut seat = Seat::sized(&home, &["run", "agent.yaml", "What is 2 + 3?"], (100, 24));
-    seat.shows("[y]es");
+    home.write("agent.yaml", &asking(PLAIN));
+    let mut seat = Seat::begun(&home, &["run", "agent.yaml", "What is 2 + 3?"], (100, 24), "[y]es");
     for words in ["why", "wait a", "/undo"] {
         seat.keys(words);
         if words.starts_with('/') {
@@ -207,9 +179,7 @@ fn words_at_an_approval_are_no_answer() {
 #[test]
 fn after_an_undo_the_chat_names_the_session_that_has_the_messages() {
     let home = Home::new();
-    home.write("agent.yaml", PLAIN);
-    let mut seat = Seat::sized(&home, &["chat", "agent.yaml", "--session", "trip"], (100, 24));
-    seat.shows("\n>");
+    let mut seat = Seat::chat(&home, PLAIN, &["--session", "trip"], (100, 24));
     for sum in ["2 + 3", "4 + 4"] {
         seat.keys(&format!("What is {sum}?\r"));
         seat.shows(&format!("{sum} is "));
@@ -256,7 +226,7 @@ fn a_session_that_no_message_has_begun_has_the_messages_that_it_goes_on_from() {
 #[test]
 fn a_chat_is_left_amid_a_call_by_a_second_key_and_gives_back_what_was_not_heard() {
     let home = Home::new();
-    let mut seat = working(&home);
+    let mut seat = Seat::working(&home, &[], (80, 30));
     seat.keys("be brief\r");
     seat.shows("steered: be brief");
     seat.keys("\u{4}");
@@ -264,19 +234,16 @@ fn a_chat_is_left_amid_a_call_by_a_second_key_and_gives_back_what_was_not_heard(
     seat.keys("\u{1b}");
     seat.shows("cancelled: ");
     seat.shows("\n> be brief");
-    seat.keys("\u{15}\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave("\u{15}\u{4}");
 }
 
 #[test]
 fn a_lower_window_keeps_the_line_of_status() {
     let home = Home::new();
     home.write("agent.yaml", PLAIN);
-    let mut seat = Seat::sized(&home, &["chat", "agent.yaml"], (80, 24));
-    seat.shows("\n>\ntour");
+    let mut seat = Seat::begun(&home, &["chat", "agent.yaml"], (80, 24), "\n>\ntour");
     let drawn = seat.raw().matches("tour").count();
     seat.resize((80, 12));
     until("the line is written once more", || seat.raw().matches("tour").count() > drawn);
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
 }

@@ -11,11 +11,12 @@ use crate::kit::{ASKING, Home, PATIENCE, PLAIN, SLOW, lines, until};
 use crate::seat::Seat;
 use crate::served::Served;
 use crate::server::{Reply, Server};
+use crate::talks::{CTRL_D, asking};
 
 /// A home with two runs that wait for an approval.
 fn waiting() -> Home {
     let home = Home::new();
-    home.write("agent.yaml", &format!("{PLAIN}loop: {{ approve: [calculate] }}\n"));
+    home.write("agent.yaml", &asking(PLAIN));
     for question in ["What is 2 + 3?", "What is 4 + 4?"] {
         assert_eq!(home.windlass(["run", "agent.yaml", question]).code, 75);
     }
@@ -25,8 +26,7 @@ fn waiting() -> Home {
 #[test]
 fn questions_of_all_runs_are_answered_from_the_table() {
     let home = waiting();
-    let mut seat = Seat::sized(&home, &["watch"], (120, 30));
-    seat.shows("2 questions");
+    let mut seat = Seat::begun(&home, &["watch"], (120, 30), "2 questions");
     seat.shows("> plain asks: May `calculate` run with {\"expression\":\"2 + 3\"}?");
     seat.shows("STATUS");
     seat.keys("\r");
@@ -51,21 +51,18 @@ fn questions_of_all_runs_are_answered_from_the_table() {
     seat.shows("why not?");
     seat.keys("no sums today\r");
     seat.shows("0 questions");
-    seat.keys("q");
-    assert_eq!(seat.code(), 0);
+    seat.leave("q");
 }
 
 #[test]
 fn a_question_that_is_left_stays_and_the_terminal_is_as_before() {
     let home = waiting();
-    let mut seat = Seat::sized(&home, &["watch"], (60, 20));
-    seat.shows("2 questions");
+    let mut seat = Seat::begun(&home, &["watch"], (60, 20), "2 questions");
     seat.keys("j\r");
     seat.shows("expression: 4 + 4\n[y]es");
     seat.keys("l");
     seat.shows_that("the question is left", |whole| !whole.contains("[l]ater"));
-    seat.keys("\u{4}");
-    assert_eq!(seat.ended(), 0);
+    seat.leave(CTRL_D);
     assert!(!seat.is_raw());
     assert_eq!(home.windlass(["runs", "answer", "last", "q1", "approve"]).stdout, "4 + 4 is 8.\n");
 }
@@ -81,18 +78,11 @@ fn two_questions(home: &Home) -> (Server, String) {
     (server, home.id())
 }
 
-/// The exit code of a command that ends by itself.
-fn left(seat: &mut Seat) -> i32 {
-    until("it has ended", || seat.child.try_wait().unwrap().is_some());
-    seat.ended()
-}
-
 #[test]
 fn the_first_answer_of_a_run_counts_where_the_second_question_is_left() {
     let home = Home::new();
     let (_server, run) = two_questions(&home);
-    let mut seat = Seat::sized(&home, &["watch"], (110, 30));
-    seat.shows("1 question ");
+    let mut seat = Seat::begun(&home, &["watch"], (110, 30), "1 question ");
     seat.keys("\r");
     seat.shows("expression: 1 + 2\n[y]es");
     seat.keys("y");
@@ -112,8 +102,7 @@ fn the_first_answer_of_a_run_counts_where_the_second_question_is_left() {
     assert_eq!(home.events("CallStarted"), 1);
     assert_eq!(seat.whole().matches("answer to q1").count(), 1, "{}", seat.whole());
     seat.shows_that("nothing goes on here", |whole| !whole.contains("goes on here"));
-    seat.keys("q");
-    assert_eq!(left(&mut seat), 0);
+    seat.leave("q");
 }
 
 #[test]
@@ -121,8 +110,7 @@ fn a_question_whose_answer_waits_for_the_run_is_not_put_again() {
     let home = Home::new();
     let (_server, run) = two_questions(&home);
     assert_eq!(home.windlass(["runs", "answer", "--leave", &run, "q1", "deny", "not today"]).code, 0);
-    let mut seat = Seat::sized(&home, &["watch"], (110, 30));
-    seat.shows("1 question ");
+    let mut seat = Seat::begun(&home, &["watch"], (110, 30), "1 question ");
     seat.keys("\r");
     seat.shows("q1 is answered, and its answer waits for the run: deny");
     seat.shows("expression: 2 + 2\n[y]es");
@@ -140,8 +128,7 @@ fn a_question_that_is_answered_elsewhere_goes_away_and_the_table_goes_on_meanwhi
     home.write("agent.yaml", ASKING);
     assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 75);
     let first = home.id();
-    let mut seat = Seat::sized(&home, &["watch"], (110, 30));
-    seat.shows("1 question ");
+    let mut seat = Seat::begun(&home, &["watch"], (110, 30), "1 question ");
     seat.keys("\r");
     seat.shows("expression: 2 + 3\n[y]es");
     assert_eq!(home.windlass(["run", "agent.yaml", "What is 4 + 4?"]).code, 75);
@@ -151,8 +138,7 @@ fn a_question_that_is_answered_elsewhere_goes_away_and_the_table_goes_on_meanwhi
     seat.shows("q1 was answered elsewhere: deny (ada");
     seat.shows_that("no question stands", |whole| !whole.contains("[y]es"));
     seat.shows("1 question ");
-    seat.keys("q");
-    assert_eq!(left(&mut seat), 0);
+    seat.leave("q");
 }
 
 #[test]
@@ -164,8 +150,7 @@ fn the_choice_stays_with_its_run() {
     let runs: Vec<Value> = runs.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let first = runs[2]["run"].as_str().unwrap();
     assert_eq!(runs[1]["run"], second.as_str());
-    let mut seat = Seat::sized(&home, &["watch"], (110, 30));
-    seat.shows("3 questions ");
+    let mut seat = Seat::begun(&home, &["watch"], (110, 30), "3 questions ");
     seat.keys("j");
     seat.shows("> plain asks: May `calculate` run with {\"expression\":\"4 + 4\"}");
     assert_eq!(home.windlass(["runs", "answer", first, "q1", "deny"]).code, 0);
@@ -182,8 +167,7 @@ fn the_choice_stays_with_its_run() {
 #[test]
 fn a_resize_while_a_question_stands_leaves_no_copies() {
     let home = waiting();
-    let mut seat = Seat::sized(&home, &["watch"], (110, 30));
-    seat.shows("2 questions ");
+    let mut seat = Seat::begun(&home, &["watch"], (110, 30), "2 questions ");
     seat.keys("\r");
     seat.shows("expression: 2 + 3\n[y]es");
     for size in [(60, 30), (110, 30)] {
@@ -222,8 +206,7 @@ fn a_server_that_goes_away_keeps_nobody_from_leaving_and_is_asked_again() {
     seat.shows("not reached for ");
     assert!(seat.whole().contains("> asking asks: "), "{}", seat.whole());
     other.shows("not reached for ");
-    other.keys("q");
-    assert_eq!(left(&mut other), 0);
+    other.leave("q");
     let server = server.killed(&home);
     seat.shows_that("it is reached again", |whole| !whole.contains("not reached"));
     seat.keys("\r");
@@ -237,22 +220,20 @@ fn a_server_that_goes_away_keeps_nobody_from_leaving_and_is_asked_again() {
     server.signal(Signal::STOP);
     seat.keys("y");
     seat.shows_that("it is answered", |whole| !whole.contains("[y]es"));
-    seat.keys("q");
-    assert_eq!(left(&mut seat), 0);
+    seat.leave("q");
     seat.shows("an answer was on its way");
 }
 
 #[test]
 fn a_run_that_goes_on_here_is_waited_for_or_left() {
     let home = Home::new();
-    home.write("agent.yaml", &format!("{SLOW}loop: {{ approve: [calculate] }}\n"));
+    home.write("agent.yaml", &asking(SLOW));
     for _ in 0..2 {
         assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 5?"]).code, 75);
     }
     let id = home.id();
     let answered = || home.windlass(["runs", "list", "--status", "answered"]).stdout;
-    let mut seat = Seat::sized(&home, &["watch"], (110, 30));
-    seat.shows("2 questions ");
+    let mut seat = Seat::begun(&home, &["watch"], (110, 30), "2 questions ");
     seat.keys("\r");
     seat.shows("expression: 2 + 5\n[y]es");
     seat.keys("y");
@@ -265,11 +246,10 @@ fn a_run_that_goes_on_here_is_waited_for_or_left() {
     seat.keys("q");
     seat.shows("1 run goes on here: q again leaves it");
     home.write("go", "");
-    assert_eq!(left(&mut seat), 0);
+    seat.ends_with(0);
     assert!(answered().contains("What is 2 + 5?"));
     std::fs::remove_file(home.path("go")).unwrap();
-    let mut seat = Seat::sized(&home, &["watch"], (110, 30));
-    seat.shows("1 question ");
+    let mut seat = Seat::begun(&home, &["watch"], (110, 30), "1 question ");
     seat.keys("\r");
     seat.shows("expression: 2 + 5\n[y]es");
     seat.keys("y");
@@ -278,8 +258,7 @@ fn a_run_that_goes_on_here_is_waited_for_or_left() {
     // Ctrl-C is as q.
     kill_process(Pid::from_child(&seat.child), Signal::INT).unwrap();
     seat.shows("q again leaves it");
-    seat.keys("q");
-    assert_eq!(left(&mut seat), 0);
+    seat.leave("q");
     seat.shows(&format!("`windlass runs resume {id}` goes on with its run"));
 }
 
@@ -295,8 +274,7 @@ fn all_questions_are_counted_and_those_of_a_child_once() {
     let batch = ["run", "agent.yaml", "--batch", "queries.txt", "--quiet"];
     assert_eq!(home.windlass(batch).code, 75);
     // The oldest question is on the second page of a listing.
-    let seat = Seat::sized(&home, &["watch"], (110, 30));
-    seat.shows("105 questions ");
+    let seat = Seat::begun(&home, &["watch"], (110, 30), "105 questions ");
     seat.shows("> x asks: ");
     assert!(!seat.whole().contains("sums asks: "), "{}", seat.whole());
 }
@@ -308,7 +286,7 @@ fn a_terminal_is_asked_for_and_its_locale_is_kept() {
     assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);
     let mut plain = Seat::start(&home, &["watch"]);
     plain.expect("hint: WINDLASS_PLAIN keeps it from drawing");
-    assert_eq!(left(&mut plain), 2);
+    plain.ends_with(2);
     let seat = Seat::start_with_env(&home, &["watch"], &[("LC_ALL", "C"), ("WINDLASS_PLAIN", "")]);
     seat.resize((110, 30));
     seat.shows("0 questions | Up, Down");
@@ -317,8 +295,7 @@ fn a_terminal_is_asked_for_and_its_locale_is_kept() {
 #[test]
 fn a_log_that_is_not_there_yet_is_waited_for() {
     let home = Home::without_log();
-    let seat = Seat::sized(&home, &["watch"], (110, 30));
-    seat.shows("no runs yet; `windlass");
+    let seat = Seat::begun(&home, &["watch"], (110, 30), "no runs yet; `windlass");
     let printed = Printed::start(&home, &[]);
     home.write("agent.yaml", PLAIN);
     assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 3?"]).code, 0);

@@ -4,6 +4,7 @@ use super::talk;
 use crate::kit::Home;
 use crate::seat::Seat;
 use crate::server::{Reply, Server};
+use crate::talks::CTRL_D;
 
 /// Ten thousand lines of 400 bytes, and one line of ten megabytes.
 const TOOLS: &str = r#"
@@ -91,8 +92,7 @@ fn of_a_long_result_ctrl_o_shows_both_ends_and_the_command_that_writes_all_of_it
     let whole = seat.whole();
     let (_, command) = whole.split_once(" more bytes: `windlass ").unwrap();
     let (command, _) = command.split_once(" FILE` writes all of it to a file").unwrap();
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
     let written = home.command(command.split(' ').chain(["all.txt"])).output().unwrap();
     assert!(written.status.success(), "{written:?}");
     assert_eq!(home.read("all.txt").lines().count(), 10_000);

@@ -5,6 +5,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{stable, talk};
 use crate::kit::Home;
 use crate::server::Reply;
+use crate::talks::CTRL_D;
 
 #[test]
 fn ctrl_c_amid_a_text_keeps_what_came() {
@@ -19,8 +20,7 @@ fn ctrl_c_amid_a_text_keeps_what_came() {
     let whole = seat.whole();
     assert!(whole.contains("A first paragraph.\n\nA second one\nstopping…\n"), "{whole}");
     assert!(!whole.contains("broke off"), "{whole}");
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
 }
 
 #[test]
@@ -36,6 +36,5 @@ fn the_text_after_a_steering_stands_apart_from_the_one_before() {
     seat.shows("answered: ");
     let whole = stable(&seat.whole());
     assert!(whole.contains("The first answer.\n\nA brief one.\n"), "{whole}");
-    seat.keys("\u{4}");
-    assert_eq!(seat.code(), 0);
+    seat.leave(CTRL_D);
 }
