@@ -199,7 +199,7 @@ macro_rules! assert_end {
         settings.add_filter("\\b[0-9a-f]{8}( +DATE|\\)| at event|: What)", "SHORT$1");
         settings.add_filter("\\brun [0-9a-f]{8}, ", "run SHORT, ");
         settings.add_filter("pid [0-9]+ RUN", "HOLDER");
-        settings.add_filter("DATE +[0-9.]+ (ms|s) +", "DATE  TIME  ");
+        settings.add_filter("DATE +(over )?[0-9.]+ (ms|s) +", "DATE  ${1}TIME  ");
         settings.add_filter("TOOK +", "TOOK  ");
         settings.add_filter("[0-9.]+ (ms|s)\\b", "TIME");
         settings.set_omit_expression(true);

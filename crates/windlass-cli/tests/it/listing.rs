@@ -139,6 +139,12 @@ fn running_and_interrupted_runs_are_told_apart() {
     until("its sum has begun", || lines(&home.path("sums")) == 2);
     assert_end!(home, home.windlass(["runs", "list", "--status", "running"]));
     assert_end!(home, home.windlass(["runs", "list", "--status", "interrupted"]));
+    // Its time is that of its last event, as the list says.
+    let id = home.windlass(["runs", "list", "--status", "interrupted", "--json"]).stdout;
+    let id = serde_json::from_str::<serde_json::Value>(&id).unwrap()["run"].as_str().unwrap().to_owned();
+    let shown = home.windlass(["runs", "show", &id]).stdout;
+    let started = shown.lines().find(|line| line.starts_with("started ")).unwrap();
+    assert!(started.contains(", over ") && started.ends_with(" long"), "{shown}");
     home.write("go", "");
     assert_eq!(finish(live).code, 0);
     assert_end!(home, home.windlass(["runs", "list", "--status", "running"]));

@@ -38,7 +38,8 @@ RUN is the end of the run's id, long enough to denote one run of the log; every 
   suspended    it waits for an answer or a time: `windlass runs show RUN` says which
   waiting (at a terminal)  its process has asked a question there; the input's column has the question
 
-TOOK is the time from a run's start to its end, waits included; COST is that of its own model calls.
+TOOK is the time from a run's start to its end, waits included. Of an interrupted run only the time to its last event is known: `over`. \
+COST is that of its own model calls.
 
 Examples:
   windlass runs list --status suspended

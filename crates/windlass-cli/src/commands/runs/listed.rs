@@ -12,6 +12,7 @@ use windlass_read::reports::{FamilyRun, Member};
 use windlass_read::words::{cut, money, name, span, time};
 use windlass_store::{RunSummary, Store};
 
+use super::list::is_interrupted;
 use super::short::ShortIds;
 use crate::agents::now;
 use crate::failure::Failure;
@@ -166,19 +167,9 @@ impl Lister<'_> {
         let question = line.headline.question.as_ref();
         let asks = question.map(|text| format!(" (asks: {})", cut(text, QUESTION_CHARS))).unwrap_or_default();
         let id = format!("{}{}", branch(depth), self.ids.short(line.run));
-        let (took, cost) = (span(self.took(line)), dollars(line.headline.cost));
+        let (took, cost) = (took(line, self.now), dollars(line.headline.cost));
         let (status, agent) = (json::display_state(line), name(&line.agent));
         [id, time(line.started_at), took, cost, status, agent, title + &asks]
-    }
-
-    /// From the start of a run to its end; to now, if a process drives it; else to its last event.
-    fn took(&self, line: &RunSummary) -> u64 {
-        let until = match (line.ended_at, &line.holder) {
-            (Some(ended), _) => ended,
-            (None, Some(_)) => self.now,
-            (None, None) => line.updated_at,
-        };
-        until.saturating_sub(line.started_at)
     }
 
     /// The input in a few words; for a fork and a continued run, the one that they go on from, too.
@@ -207,6 +198,18 @@ impl Lister<'_> {
         }
         Ok(words)
     }
+}
+
+/// The time from the start of a run to its end; to now, if a process drives it; else to its last event. Nobody knows for how long a
+/// process worked behind that before it died.
+pub(super) fn took(line: &RunSummary, now: u64) -> String {
+    let until = match (line.ended_at, &line.holder) {
+        (Some(ended), _) => ended,
+        (None, Some(_)) => now,
+        (None, None) => line.updated_at,
+    };
+    let took = span(until.saturating_sub(line.started_at));
+    if is_interrupted(line) { format!("over {took}") } else { took }
 }
 
 /// The task of a child, else the title that the log has, else what the input is made of.

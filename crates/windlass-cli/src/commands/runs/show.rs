@@ -25,8 +25,9 @@ use windlass_store::{Log, RunSummary, Store};
 use super::approvals::Approvals;
 use super::find;
 use super::list::is_interrupted;
-use super::listed;
+use super::listed::{self, took};
 use super::{measures, request};
+use crate::agents::now;
 use crate::asking::answers;
 use crate::failure::{Exit, Failure};
 use crate::home::LogArgs;
@@ -218,8 +219,7 @@ fn header(run: &Run, summary: &RunSummary, start: Option<&RunStarted>, cuts: &Cu
     if let Some(error) = run.error() {
         field("error", error)?;
     }
-    let took = span(summary.updated_at.saturating_sub(summary.started_at));
-    field("started", &format!("{}, {took} long", time(summary.started_at)))?;
+    field("started", &format!("{}, {} long", time(summary.started_at), took(summary, now())))?;
     if let Some(start) = start {
         let names: Vec<&str> = start.models.iter().map(|model| &*model.name).collect();
         field("model", &names.join(", "))?;
