@@ -33,6 +33,9 @@ use super::waits::Waits;
 use crate::face::{Delegates, Face};
 use crate::out::{self, Style};
 
+/// The shortest time for answers that is told of, in milliseconds.
+const LONG_ANSWER: u64 = 1_000;
+
 /// Level of detail for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
@@ -280,6 +283,8 @@ impl Plain {
         let fact = &event.fact;
         if let Fact::Run(RunFact::Started(_) | RunFact::Resumed(_)) = fact {
             self.started_at = event.at;
+            // What was waited before is no part of it.
+            self.waits.take_by_people();
         }
         if let Fact::Run(RunFact::Started(start)) = fact
             && let RunInput::Continue(carried) = &start.input
@@ -433,7 +438,11 @@ impl Plain {
             words.push(count(self.tool_calls, "tool call"));
         }
         words.push(usage(&end.usage, end.cost.map(|pico| pico as f64 / 1e12)));
-        words.push(span(at.saturating_sub(self.started_at)));
+        let (all, by_people) = (at.saturating_sub(self.started_at), self.waits.take_by_people());
+        words.push(span(all.saturating_sub(by_people)));
+        if by_people >= LONG_ANSWER {
+            words.push(format!("and {} for answers", span(by_people)));
+        }
         if self.face.is_some() {
             out::note("");
         }

@@ -2,8 +2,8 @@
 
 use windlass_core::event::Millis;
 use windlass_core::{Event, State};
-use windlass_read::Waits as Known;
 use windlass_read::words::{name, waits::waiting};
+use windlass_read::{WaitKind, Waits as Known};
 use windlass_runtime::Update;
 
 use crate::waiting::Wait;
@@ -14,6 +14,10 @@ pub(crate) struct Waits {
     known: Known,
     /// The number of the wait for a model, and what the model does, as far as its reply shows.
     doing: Option<(u64, String)>,
+    /// When something happened last.
+    last: Option<Millis>,
+    /// For how long nothing but a person was waited for.
+    by_people: Millis,
 }
 
 impl Waits {
@@ -48,7 +52,17 @@ impl Waits {
         self.doing = self.known.speaking().map(|wait| (wait.number, doing));
     }
 
+    /// For how long nothing but a person was waited for, since it was asked last.
+    pub(super) fn take_by_people(&mut self) -> Millis {
+        std::mem::take(&mut self.by_people)
+    }
+
     pub(super) fn event(&mut self, event: &Event) {
+        let open = self.known.open();
+        let is_idle = !open.is_empty() && open.iter().all(|wait| wait.on.kind() == WaitKind::Person);
+        if let Some(last) = self.last.replace(event.at).filter(|_| is_idle) {
+            self.by_people += event.at.saturating_sub(last);
+        }
         drop(self.known.learn(event));
     }
 }

@@ -115,3 +115,17 @@ fn a_person_is_waited_for_until_the_answer() {
     assert_eq!(run.shown(), "an answer to q1: 10 s");
     assert_eq!(run.fact("InputReceived", r#"{"question":"q1","answer":"approve"}"#).shown(), "");
 }
+
+#[test]
+fn the_time_for_an_answer_counts_where_nothing_else_goes_on() {
+    const ASKED: &str = r#"{"question":"q1","kind":"approval","call":"c1","text":"May it?"}"#;
+    const ANSWERED: &str = r#"{"question":"q1","answer":"approve"}"#;
+    let mut run = Run::new();
+    run.fact("TurnStarted", TURN).fact("TurnCompleted", REPLY).fact("InputRequested", ASKED);
+    run.at += 4_000;
+    run.fact("InputReceived", ANSWERED);
+    assert_eq!(run.waits.take_by_people(), 5_000);
+    run.fact("CallStarted", r#"{"call":"c2","attempt":1}"#).fact("InputRequested", ASKED);
+    run.fact("InputReceived", ANSWERED);
+    assert_eq!(run.waits.take_by_people(), 0);
+}
