@@ -332,7 +332,20 @@ impl From<StoreError> for Failure {
             ) => Exit::Failed,
             _ => Exit::Internal,
         };
-        Self::of(exit, &error).maybe_hint(error.hint())
+        let failure = if let StoreError::Held { run, holder } = &error {
+            Self::new(exit, format!("another process works on run {run}: it is held by {}", process(holder)))
+        } else {
+            Self::of(exit, &error)
+        };
+        failure.maybe_hint(error.hint())
+    }
+}
+
+/// A holder without its id in the log, which tells a person nothing.
+fn process(holder: &str) -> &str {
+    match holder.rsplit_once(' ') {
+        Some((pid, id)) if pid.starts_with("pid ") && uuid::Uuid::parse_str(id).is_ok() => pid,
+        _ => holder,
     }
 }
 

@@ -177,6 +177,10 @@ impl Hinted for StoreError {
                 "name another file with --log, or move this one away: `{}`; only the build that wrote it reads it",
                 moves(path)
             )),
+            Self::Held { run, .. } => Some(format!(
+                "wait until it ends; meanwhile `windlass runs watch {run}` follows it, and `windlass runs steer {run} TEXT` and \
+                 `windlass runs cancel {run}` reach it"
+            )),
             _ => None,
         }
     }

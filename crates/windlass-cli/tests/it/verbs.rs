@@ -247,3 +247,15 @@ fn a_lower_window_keeps_the_line_of_status() {
     until("the line is written once more", || seat.raw().matches("tour").count() > drawn);
     seat.leave(CTRL_D);
 }
+
+#[test]
+fn a_second_terminal_in_a_session_is_told_which_process_works_there_and_how_to_reach_it() {
+    let home = Home::new();
+    let first = Seat::working(&home, &["--session", "trip"], (80, 24));
+    let again = ["chat", "agent.yaml", "--session", "trip"];
+    let mut second = Seat::begun(&home, &again, (300, 24), "error: another process works on run ");
+    second.ends_with(1);
+    let id = home.id();
+    second.shows(&format!("works on run {id}: it is held by pid {}\n", first.child.id()));
+    second.shows(&format!("hint: wait until it ends; meanwhile `windlass runs watch {id}` follows it"));
+}
