@@ -24,7 +24,7 @@ use crate::out;
 use crate::overrides::{self, Overrides};
 pub(crate) use starting::watched;
 
-pub(crate) use missing::{Again, changed, unknown};
+pub(crate) use missing::{Again, changed, unknown, unread};
 
 /// Reads an agent file, with what the command line says over it.
 pub(crate) fn read(path: &Path, overrides: &Overrides) -> Result<AgentFile, Failure> {
@@ -39,7 +39,7 @@ fn read_with(path: &Path, overrides: &FileOverrides, models: &[String]) -> Resul
     } else if assistant::is(path) {
         assistant::read()?
     } else {
-        AgentFile::read(path, &env)?
+        AgentFile::read(path, &env).map_err(|error| unread(error, path))?
     };
     overrides.apply(&mut file, models);
     overrides::check(overrides, &file)?;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::State;
 use windlass_core::policy::LimitKind;
-use windlass_runtime::agent_file::{AgentFile, FileOverrides};
+use windlass_runtime::agent_file::files::nearest_files;
+use windlass_runtime::agent_file::{AgentFile, AgentFileError, FileOverrides};
 use windlass_runtime::{AssembleError, Error};
 
 use crate::failure::hints::Hinted as _;
@@ -81,6 +82,36 @@ pub(super) fn gone(state: &State, path: &Path, again: &Again) -> Failure {
         format!("the file of agent `{}` is gone: {}", name(state), path.display()),
     );
     again.hints(state, Some(path), failure)
+}
+
+/// The failure of a file that holds no agent. Where there is no such file, or it is a folder, it names the file that is probably
+/// meant.
+pub(crate) fn unread(error: AgentFileError, path: &Path) -> Failure {
+    let near = match error {
+        AgentFileError::Read { .. } if path.is_dir() => agents_in(path),
+        AgentFileError::Read { .. } if !path.exists() => files_near(path),
+        _ => Vec::new(),
+    };
+    if near.is_empty() {
+        return error.into();
+    }
+    let near: Vec<String> = near.iter().map(|file| format!("`{}`", file.display())).collect();
+    Failure::of(Exit::BadFile, &error).hint(format!("did you mean {}?", near.join(" or ")))
+}
+
+/// YAML files beside a missing one whose names are like its own, else the one agent file of its folder.
+fn files_near(missing: &Path) -> Vec<PathBuf> {
+    let folder = missing.parent().unwrap_or(Path::new(""));
+    let near: Vec<PathBuf> = nearest_files(missing).iter().map(|name| folder.join(name)).collect();
+    if near.is_empty() { agents_in(folder) } else { near.into_iter().take(MOST_SUGGESTED).collect() }
+}
+
+/// The one agent file of a folder, if it has exactly one. A variable that is not set does not matter here.
+fn agents_in(folder: &Path) -> Vec<PathBuf> {
+    let any = |_: &str| Some("1".to_owned());
+    let yaml = entries(folder).into_iter().filter(|path| home::is_yaml(path)).take(MOST_FILES);
+    let found: Vec<PathBuf> = yaml.filter(|path| AgentFile::read(path, &any).is_ok()).collect();
+    if found.len() == 1 { found } else { Vec::new() }
 }
 
 /// The failure of an agent whose file is there and cannot be used: that of a delegate, say, is gone.

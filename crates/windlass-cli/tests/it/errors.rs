@@ -42,6 +42,31 @@ fn a_missing_file() {
     assert_end!(home, home.windlass(["run", "nowhere.yaml", "hi"]));
 }
 
+/// The nearest YAML file is named, else the one agent of the folder; what is near nothing names nothing.
+#[test]
+fn a_missing_file_beside_another_one() {
+    let home = Home::new();
+    home.write("shop/agent.yaml", "name: shop\nmodel: tour\ninstructions: ${NOT_SET_HERE}\n");
+    home.write("kiosk/bot.yaml", "name: bot\nmodel: tour\n");
+    home.write("shop/cases.yaml", "agent: agent.yaml\ncases: []\n");
+    assert_end!(home, home.windlass(["run", "shop/shop.yaml", "hi"]));
+    for (typed, meant) in [
+        ("shop/agent.yml", "shop/agent.yaml"),
+        ("shop/case.yaml", "shop/cases.yaml"),
+        ("kiosk", "kiosk/bot.yaml"),
+    ] {
+        for command in [["chat", typed], ["run", typed], ["agents", "check"]] {
+            let command =
+                if command[0] == "agents" { vec!["agents", "check", typed] } else { command.to_vec() };
+            let end = crate::kit::end(home.command(&command).output().unwrap());
+            assert!(end.stderr.contains(&format!("hint: did you mean `{meant}`?")), "{command:?} {end:?}");
+        }
+    }
+    home.write("shop/other.yaml", "name: other\nmodel: tour\n");
+    let end = home.windlass(["run", "shop/zzz.yaml", "hi"]);
+    assert!(!end.stderr.contains("did you mean") && end.stderr.contains("agents init"), "{end:?}");
+}
+
 #[test]
 fn bad_yaml_with_its_line_and_column() {
     let home = Home::new();

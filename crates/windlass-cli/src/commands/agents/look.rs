@@ -8,6 +8,7 @@ use windlass_runtime::agent_file::yaml::YamlError;
 use windlass_runtime::agent_file::{AgentFile, AgentFileError, ToolEntry, UnmatchedPattern};
 use windlass_runtime::{AssembleError, check, check_delegates, local_tools, services};
 
+use crate::agents::unread;
 use crate::failure::Failure;
 use crate::home;
 
@@ -76,7 +77,7 @@ fn look(path: &Path, unset: &Unset) -> Result<Sound, Vec<Failure>> {
 fn every(path: &Path, first: AgentFileError, env: windlass_models::resolve::Env<'_>) -> Vec<Failure> {
     let faults: Vec<YamlError> = AgentFile::faults(path, env);
     match faults.len() {
-        0 | 1 => vec![first.into()],
+        0 | 1 => vec![unread(first, path)],
         _ => faults.into_iter().map(|fault| Failure::from(AgentFileError::from(fault))).collect(),
     }
 }
