@@ -8,8 +8,10 @@ use std::error::Error as StdError;
 use std::io;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use windlass_client::ClientError;
 use windlass_core::secret::mask;
+use windlass_core::text::nearest;
 use windlass_error::{Diagnostic as _, Kind, causes};
 use windlass_models::ModelError;
 use windlass_runtime::agent_file::AgentFileError;
@@ -196,8 +198,36 @@ fn masked(text: impl Into<String>) -> String {
     }
 }
 
+/// Leaves out suggestions that are not near: the parser takes `schema` for `chek`.
+fn only_near(error: &mut clap::Error) {
+    const KINDS: [(ContextKind, ContextKind); 2] = [
+        (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+    ];
+    for (wrong, suggested) in KINDS {
+        let Some(ContextValue::String(typed)) = error.get(wrong) else { continue };
+        let bare = |word: &str| word.trim_start_matches('-').to_owned();
+        let is_near = |name: &String| !nearest(&bare(typed), [bare(name).as_str()]).is_empty();
+        let near = match error.get(suggested) {
+            Some(ContextValue::Strings(names)) => {
+                ContextValue::Strings(names.iter().filter(|name| is_near(name)).cloned().collect())
+            }
+            Some(ContextValue::String(name)) if !is_near(name) => ContextValue::None,
+            _ => continue,
+        };
+        let is_empty = matches!(&near, ContextValue::None)
+            || matches!(&near, ContextValue::Strings(names) if names.is_empty());
+        if is_empty {
+            error.remove(suggested);
+        } else {
+            error.insert(suggested, near);
+        }
+    }
+}
+
 /// Says what is wrong with the command line, or gives the help that it asks for.
-pub(crate) fn misused(error: &clap::Error) -> Result<Exit, Failure> {
+pub(crate) fn misused(mut error: clap::Error) -> Result<Exit, Failure> {
+    only_near(&mut error);
     let text = error.render().to_string();
     let text = text.trim_end();
     if error.use_stderr() {

@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     out::hook_panics();
     let done = match cli::Cli::try_parse() {
         Ok(cli) => commands::run(cli),
-        Err(error) => failure::misused(&error),
+        Err(error) => failure::misused(error),
     };
     let exit = match done {
         Ok(exit) => exit,

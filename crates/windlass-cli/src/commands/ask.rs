@@ -150,8 +150,16 @@ fn no_question(words: &[String], grammar: fn() -> clap::Command) -> Failure {
     if let Some(verb) = verb {
         return failure.hint(format!("did you mean {}?", with_rest(format!("runs {verb}"))));
     }
-    let close = nearest(first, names).into_iter().filter(begins).take(MOST_SUGGESTED);
-    let close: Vec<String> = close.map(with_rest).collect();
+    let mut close: Vec<String> = nearest(first, names).into_iter().filter(begins).collect();
+    // `runn list` means a command that has a `list`.
+    let takes_second = |name: &String| {
+        let second = words.get(1).zip(cli.find_subcommand(name));
+        second.is_some_and(|(second, command)| command.find_subcommand(second).is_some())
+    };
+    if close.iter().any(takes_second) {
+        close.retain(takes_second);
+    }
+    let close: Vec<String> = close.into_iter().take(MOST_SUGGESTED).map(with_rest).collect();
     let near = (!close.is_empty()).then(|| format!("did you mean {}?", close.join(" or ")));
     let failure = failure.maybe_hint(near);
     if words.len() == 1 {

@@ -125,11 +125,11 @@ fn prices(name: Option<&str>, json: bool) -> Result<Exit, Failure> {
 
 /// No provider has this name.
 fn unknown(name: &str) -> Failure {
-    let close = windlass_core::text::nearest(name, provider_names());
-    let all = || provider_names().collect::<Vec<_>>().join(", ");
-    let near = if close.is_empty() { all() } else { close.join(" or ") };
-    Failure::new(Exit::Usage, format!("unknown model provider `{name}`"))
-        .hint(format!("did you mean {near}?"))
+    let failure = Failure::new(Exit::Usage, format!("unknown model provider `{name}`"));
+    match windlass_core::text::nearest(name, provider_names()).as_slice() {
+        [] => failure.hint(format!("the providers are {}", provider_names().collect::<Vec<_>>().join(", "))),
+        close => failure.hint(format!("did you mean {}?", close.join(" or "))),
+    }
 }
 
 async fn names(name: &str, json: bool) -> Result<Exit, Failure> {

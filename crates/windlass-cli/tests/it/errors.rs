@@ -67,6 +67,27 @@ fn a_missing_file_beside_another_one() {
     assert!(!end.stderr.contains("did you mean") && end.stderr.contains("agents init"), "{end:?}");
 }
 
+/// A word that names a command falsely gets those that take the next word; a suggestion that is not near is left out.
+#[test]
+fn a_suggestion_is_near() {
+    let home = Home::new();
+    let hints = |line: &[&str]| crate::kit::end(home.command(line).output().unwrap()).stderr;
+    assert!(hints(&["runn"]).contains("did you mean `windlass run` or `windlass runs`?"));
+    assert!(hints(&["runn", "list"]).contains("did you mean `windlass runs list`?"));
+    assert!(hints(&["runn", "a.yaml"]).contains("`windlass run a.yaml`"));
+    let check = hints(&["agents", "chek"]);
+    assert!(check.contains("'check'") && !check.contains("'schema'"), "{check}");
+    let colour = hints(&["chat", "--color", "never"]);
+    assert!(colour.contains("'--color'") && !colour.contains("tip:"), "{colour}");
+    assert!(hints(&["chat", "--conntinue"]).contains("'--continue'"));
+    let provider = hints(&["models", "list", "xyz"]);
+    assert!(
+        provider.contains("hint: the providers are openai,") && !provider.contains("did you mean"),
+        "{provider}"
+    );
+    assert!(hints(&["models", "list", "opnai"]).contains("did you mean openai"));
+}
+
 #[test]
 fn bad_yaml_with_its_line_and_column() {
     let home = Home::new();
