@@ -238,7 +238,7 @@ impl Editor {
             let text = only.text.clone();
             self.replace(&typed, &text);
             self.offers = None;
-        } else if offers.chosen.is_none() && common.len() > typed.len() {
+        } else if offers.chosen.is_none() && common.len() > typed.len() && common.contains(&typed) {
             self.replace(&typed, &common);
             self.offer(completer);
         } else {

@@ -120,3 +120,22 @@ fn the_cursor_stands_where_the_text_is_by_display_width() {
     editor.set("a\u{1b}[2Jb");
     assert_eq!(shown(&editor, 40, 5).0, ["> a\\u{1b}[2Jb"]);
 }
+
+/// Words that hold what is typed amid themselves are gone through, and what is typed stays until one is taken.
+#[test]
+fn tab_keeps_what_is_typed_where_the_words_begin_otherwise() {
+    struct Paths;
+    impl Completer for Paths {
+        fn offers(&self, before: &str) -> Option<(usize, Vec<Offer>)> {
+            let words =
+                ["crates/a/main.rs", "crates/b/main.rs"].into_iter().filter(|word| word.contains(before));
+            Some((0, words.map(|word| Offer { text: word.to_owned(), about: String::new() }).collect()))
+        }
+    }
+    let mut editor = Editor::new(History::read("", 10));
+    press(&mut editor, "main");
+    editor.key(KeyEvent::new(KeyCode::Tab, KeyModifiers::NONE), &Paths);
+    assert_eq!(editor.text(), "main");
+    editor.key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), &Paths);
+    assert_eq!(editor.text(), "crates/a/main.rs");
+}

@@ -1,6 +1,6 @@
 //! The commands of a conversation: their words, and their completion.
 
-use std::path::PathBuf;
+mod files;
 
 use windlass_core::text::nearest;
 use windlass_terminal::input::{Completer, Offer};
@@ -8,8 +8,8 @@ use windlass_terminal::input::{Completer, Offer};
 use crate::drive::Commands;
 use crate::out::{self, frames};
 
-/// Files that are offered at most.
-const FILES: usize = 200;
+use files::files;
+pub(super) use files::{expanded, mentioned};
 
 /// A command.
 #[derive(Debug)]
@@ -152,18 +152,10 @@ pub(super) struct Words {
 
 impl Completer for Words {
     fn offers(&self, before: &str) -> Option<(usize, Vec<Offer>)> {
-        if let Some(begin) = before.rfind('@').filter(|at| {
-            before.get(..*at).is_some_and(|ahead| ahead.is_empty() || ahead.ends_with(char::is_whitespace))
-        }) {
-            let typed = before.get(begin + 1..)?;
-            let (typed, quoted) = typed.strip_prefix('"').map_or((typed, false), |typed| (typed, true));
-            if quoted && typed.contains('"') || !quoted && typed.contains(char::is_whitespace) {
-                return None;
-            }
-            return Some((
-                begin + 1,
-                files(typed).into_iter().map(|offer| between_quotes(offer, quoted)).collect(),
-            ));
+        if before.contains('@')
+            && let Some(found) = files::behind_at(before)
+        {
+            return Some(found);
         }
         let (word, rest) = match before.split_once(' ') {
             None if before.starts_with('/') => return Some((0, commands(before))),
@@ -182,98 +174,9 @@ impl Completer for Words {
     }
 }
 
-/// A path with blanks stands between quotes. Those of a folder are open: more of the path follows.
-fn between_quotes(offer: Offer, quoted: bool) -> Offer {
-    if !quoted && !offer.text.contains(char::is_whitespace) {
-        return offer;
-    }
-    let end = if offer.text.ends_with('/') { "" } else { "\"" };
-    Offer { text: format!("\"{}{end}", offer.text), ..offer }
-}
-
 fn commands(typed: &str) -> Vec<Offer> {
     let fits = COMMANDS.iter().filter(|command| command.name.starts_with(typed));
     fits.map(|command| Offer { text: command.name.to_owned(), about: command.about.to_owned() }).collect()
-}
-
-/// Files and folders whose path begins so.
-fn files(typed: &str) -> Vec<Offer> {
-    let (folder, name) = typed.rsplit_once('/').map_or(("", typed), |(folder, name)| (folder, name));
-    let place = match folder {
-        "" if typed.starts_with('/') => PathBuf::from("/"),
-        "" => PathBuf::from("."),
-        folder => expanded(folder),
-    };
-    let Ok(entries) = std::fs::read_dir(place) else { return Vec::new() };
-    let mut found: Vec<Offer> = entries
-        .filter_map(Result::ok)
-        .filter_map(|entry| {
-            let own = entry.file_name().into_string().ok()?;
-            let hidden = own.starts_with('.') && !name.starts_with('.');
-            if hidden || !own.starts_with(name) || own.contains(char::is_control) {
-                return None;
-            }
-            let begin = typed.get(..typed.len() - name.len())?;
-            let slash = if entry.path().is_dir() { "/" } else { "" };
-            Some(Offer { text: format!("{begin}{own}{slash}"), about: String::new() })
-        })
-        .take(FILES)
-        .collect();
-    found.sort_by(|one, other| one.text.cmp(&other.text));
-    found
-}
-
-/// A path with `~` for the home folder.
-pub(super) fn expanded(path: &str) -> PathBuf {
-    let home = || std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-    let rest = if path == "~" { Some("") } else { path.strip_prefix("~/") };
-    rest.zip(home()).map_or_else(|| PathBuf::from(path), |(rest, home)| home.join(rest))
-}
-
-/// The files that a message names: `@FILE`, or the path of a file alone, as terminals paste what is dropped on them.
-pub(super) fn named_files(text: &str) -> Vec<PathBuf> {
-    let exists = |path: &str| Some(expanded(path)).filter(|path| path.is_file());
-    let whole = text.trim().trim_matches('\'').replace("\\ ", " ");
-    if whole.contains('/')
-        && !whole.contains('\n')
-        && let Some(path) = exists(&whole)
-    {
-        return vec![path];
-    }
-    let trimmed = |word: &str| {
-        exists(word).or_else(|| exists(word.trim_end_matches([',', '.', ';', ':', '?', '!', ')'])))
-    };
-    mentions(text).into_iter().filter_map(trimmed).collect()
-}
-
-/// The names behind `@` that stand at the beginning of a word, between quotes or up to a blank.
-fn mentions(text: &str) -> Vec<&str> {
-    let begins = text.match_indices('@').filter(|(at, _)| {
-        text.get(..*at).is_some_and(|ahead| ahead.is_empty() || ahead.ends_with(char::is_whitespace))
-    });
-    let name = |rest: &'_ str| -> Option<(usize, usize)> {
-        match rest.strip_prefix('"') {
-            Some(quoted) => Some((1, 1 + quoted.find('"')?)),
-            None => Some((0, rest.find(char::is_whitespace).unwrap_or(rest.len()))),
-        }
-    };
-    let found = begins.filter_map(|(at, _)| {
-        let rest = text.get(at + 1..)?;
-        let (from, to) = name(rest)?;
-        rest.get(from..to)
-    });
-    found.collect()
-}
-
-/// The files that a message seems to name, and that are not there.
-pub(super) fn missing_files(text: &str) -> Vec<String> {
-    let there = named_files(text);
-    let is_there = |name: &str| {
-        let path = expanded(name.trim_end_matches([',', '.', ';', ':', '?', '!', ')']));
-        there.contains(&path) || there.contains(&expanded(name))
-    };
-    let named = mentions(text).into_iter().filter(|name| name.contains(['.', '/']) && !is_there(name));
-    named.map(str::to_owned).collect()
 }
 
 /// Says it above what is drawn.
@@ -300,28 +203,5 @@ mod tests {
         assert!(offered("a@b").is_empty(), "an address is no file");
         assert!(unknown("/modle").contains("/model"));
         assert_eq!(found("/exit").map(|command| command.name), Some("/quit"));
-    }
-
-    #[test]
-    fn files_are_completed_within_their_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("notes.md"), "x").unwrap();
-        std::fs::create_dir(folder.path().join("nested")).unwrap();
-        let base = folder.path().display();
-        let texts: Vec<String> = files(&format!("{base}/n")).into_iter().map(|offer| offer.text).collect();
-        assert_eq!(texts, [format!("{base}/nested/"), format!("{base}/notes.md")]);
-        let named = named_files(&format!("look at @{base}/notes.md, please"));
-        assert_eq!(named, [folder.path().join("notes.md")]);
-        assert_eq!(named_files(&format!("{base}/notes.md")), [folder.path().join("notes.md")]);
-        assert!(named_files("ann@example.org and @nobody").is_empty());
-        let blank = folder.path().join("my notes.md");
-        std::fs::write(&blank, "x").unwrap();
-        assert_eq!(named_files(&format!("see @\"{base}/my notes.md\" now")), [blank]);
-        assert_eq!(missing_files(&format!("@{base}/notes.md. and @no/file")), ["no/file"]);
-        let words = Words { sessions: Vec::new() };
-        let text = format!("see @{base}/my");
-        let (from, offers) = words.offers(&text).unwrap();
-        assert_eq!((from, offers[0].text.clone()), (5, format!("\"{base}/my notes.md\"")));
-        assert_eq!(words.offers(&format!("see @\"{base}/my n")).unwrap().1.len(), 1);
     }
 }

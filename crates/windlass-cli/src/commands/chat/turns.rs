@@ -34,10 +34,9 @@ impl Chat {
         let mut files = self.so_far.attached.clone();
         // What another program pipes in names no files.
         if self.terminal.is_some() {
-            files.extend(commands::named_files(text));
-            for name in commands::missing_files(text) {
-                out::note(format_args!("there is no file {name}: it goes as text"));
-            }
+            let mentioned = commands::mentioned(text);
+            files.extend(mentioned.files);
+            mentioned.notes.iter().for_each(out::note);
         }
         files.dedup();
         let attach = AttachArgs::of(files);
