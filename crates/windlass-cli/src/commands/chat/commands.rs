@@ -44,7 +44,7 @@ pub(super) const COMMANDS: &[Command] = &[
     command("/undo", "", "go back to before the last message; its run stays in the log"),
     command("/edit", "", "go back, and edit the last message"),
     command("/retry", "", "go back, and send the last message again"),
-    command("/new", "[NAME]", "begin another session"),
+    command("/new", "[NAME]", "begin another session; so does /clear"),
     command("/sessions", "[NAME]", "list the newest sessions, or go on with one"),
     command("/cost", "", "tokens and cost so far"),
     command("/context", "", "how much of the model's context the conversation uses"),
@@ -54,12 +54,17 @@ pub(super) const COMMANDS: &[Command] = &[
     command("/quit", "", "leave; so does Ctrl-D"),
 ];
 
+/// The answer to a command that other programs have.
+const COMPACT: &str = "there is no /compact: with `loop: { context: { max_tokens: 8000, compact: summarise } }` in its file an agent sums up \
+    what is old by itself; /context tells how full it is, /new begins anew";
+
 /// Other names.
 fn canonical(word: &str) -> &str {
     match word {
         "/usage" => "/cost",
         "/exit" => "/quit",
         "/cancel" => "/stop",
+        "/clear" => "/new",
         word => word,
     }
 }
@@ -72,6 +77,9 @@ pub(super) fn found(word: &str) -> Option<&'static Command> {
 
 /// The refusal of a word that is no command.
 pub(super) fn unknown(word: &str) -> String {
+    if word == "/compact" {
+        return COMPACT.to_owned();
+    }
     let near = nearest(word, COMMANDS.iter().map(|command| command.name));
     let near = near.first().map(|near| format!("; did you mean {near}?")).unwrap_or_default();
     format!("unknown command {word}{near} (/help lists the commands; // begins a message with a slash)")
@@ -203,5 +211,7 @@ mod tests {
         assert!(offered("a@b").is_empty(), "an address is no file");
         assert!(unknown("/modle").contains("/model"));
         assert_eq!(found("/exit").map(|command| command.name), Some("/quit"));
+        assert_eq!(found("/clear").map(|command| command.name), Some("/new"));
+        assert!(unknown("/compact").contains("compact: summarise"));
     }
 }
