@@ -161,19 +161,22 @@ impl Failure {
         if self.message.is_empty() {
             return;
         }
-        if self.is_error {
-            out::say_styled(&[(Style::Error, "error:"), (Style::Plain, " "), (Style::Plain, &self.message)]);
-        } else {
-            out::say(&self.message);
-        }
+        let head = self.is_error.then_some((Style::Error, "error: "));
+        out::say_wrapped(head, &self.message);
         for detail in &self.details {
-            out::say(format_args!("  {detail}"));
+            out::say_wrapped(None, &format!("  {detail}"));
         }
         for cause in &self.causes {
-            out::say(format_args!("  caused by: {cause}"));
+            out::say_wrapped(None, &format!("  caused by: {cause}"));
         }
         for hint in &self.hints {
-            out::say_styled(&[(Style::Hint, "hint:"), (Style::Plain, " "), (Style::Plain, hint)]);
+            let head = (Style::Hint, "hint: ");
+            // A command alone is copied as one line.
+            if hint.starts_with("windlass ") {
+                out::say_styled(&[head, (Style::Plain, hint)]);
+            } else {
+                out::say_wrapped(Some(head), hint);
+            }
         }
     }
 
@@ -231,7 +234,7 @@ pub(crate) fn misused(mut error: clap::Error) -> Result<Exit, Failure> {
     let text = error.render().to_string();
     let text = text.trim_end();
     if error.use_stderr() {
-        out::say(text);
+        out::say_wrapped(None, text);
         return Ok(Exit::Usage);
     }
     out::line(text)?;

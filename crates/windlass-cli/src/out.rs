@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use windlass_core::secret::mask;
 use windlass_core::text::{in_json, on_one_line, plain};
+use windlass_terminal::Span;
 
 pub(crate) use closing::{UNREAD, Unwritten, close, hurry};
 pub(crate) use printer::{Stream, left_out, never_wait};
@@ -31,7 +32,7 @@ pub(crate) use waiting::{Prompting, calm, can_wait, is_calm, is_prompting, waiti
 /// Time to wait for a panic's message to be written: a tenth of a second.
 const PANIC_WAIT: Duration = Duration::from_millis(100);
 
-/// Indentation of the lines after the first of what an empty list says.
+/// Indentation of the lines after the first of what is said of an empty list, or of an error.
 const EMPTY_INDENT: usize = 2;
 
 /// Whether the last thing on stdout was a piece of a line.
@@ -56,7 +57,7 @@ pub(crate) fn item(text: &str, indent: usize) -> io::Result<()> {
         return line(text);
     }
     let columns = waiting::columns(io::stdout().as_fd());
-    wrapping::wrapped(&wrapping::words(&text), indent, columns).iter().try_for_each(line)
+    wrapping::lines(&text, indent, columns).iter().try_for_each(line)
 }
 
 /// Rows of two cells, the second ones below each other. A terminal that is too narrow shows a row in several lines.
@@ -77,7 +78,25 @@ pub(crate) fn say_item(text: &str, indent: usize) {
         return say(text);
     }
     let columns = waiting::columns(io::stderr().as_fd());
-    wrapping::wrapped(&wrapping::words(&text), indent, columns).iter().for_each(say);
+    wrapping::lines(&text, indent, columns).iter().for_each(say);
+}
+
+/// A text on stderr that says what went wrong or what to do, behind a word in a style. A terminal shows each line of it in as many
+/// lines as it needs, which break between words.
+pub(crate) fn say_wrapped(head: Option<(Style, &str)>, text: &str) {
+    let parts: Vec<_> = head.into_iter().chain([(Style::Plain, text)]).collect();
+    if !stderr_is_terminal() || frames::is_drawn() {
+        return say_styled(&parts);
+    }
+    let columns = waiting::columns(io::stderr().as_fd());
+    let mut head = head;
+    for line in text.split('\n') {
+        let indent = line.len() - line.trim_start_matches(' ').len() + EMPTY_INDENT;
+        let parts = head.take().into_iter().chain([(Style::Plain, line)]);
+        let spans: Vec<_> = parts.map(|(style, part)| Span::styled(part, style.of_head())).collect();
+        let rows = wrapping::styled_lines(&spans, indent, columns, colours());
+        let _unread = whole(Stream::Err, &(rows.join("\n") + "\n"));
+    }
 }
 
 /// Why a list is empty and what to type next, on stderr.
@@ -271,6 +290,16 @@ impl Style {
             Self::Error | Self::Removed => plain.fg(Color::Red),
             Self::Hint => plain.fg(Color::Cyan),
             Self::Added => plain.fg(Color::Green),
+        }
+    }
+
+    /// That of a word before a line that is wrapped: as [`styled`] shows it.
+    fn of_head(self) -> windlass_terminal::Style {
+        match self {
+            Self::Error | Self::Hint if colours() => {
+                self.on_row().add_modifier(windlass_terminal::Modifier::BOLD)
+            }
+            _ => windlass_terminal::Style::new(),
         }
     }
 

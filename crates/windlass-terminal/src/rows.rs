@@ -40,6 +40,11 @@ pub enum Cut {
     Words,
     /// Where the row is full, as code wants it.
     Anywhere,
+    /// At spaces, for text that people copy from: a command in backticks is one word where it fits on a row. A longer word stays whole,
+    /// and the terminal breaks it.
+    Spaces,
+    /// The same, but a longer command stays whole, too: what the terminal breaks is copied as one line.
+    Commands,
 }
 
 /// The columns that text has beside its margin, one at least.
@@ -104,7 +109,7 @@ fn ranges(text: &str, columns: Room, cut: Cut) -> Vec<(usize, usize)> {
     for line in text.split('\n') {
         let mut row = (at, at);
         let mut used = 0;
-        for piece in pieces(line, cut) {
+        for piece in pieces(line, cut, columns.rest) {
             let room = columns.of_row(rows.len());
             let (begin, end) = (at + piece.0, at + piece.1);
             let whole = text.get(begin..end).unwrap_or_default();
@@ -113,7 +118,7 @@ fn ranges(text: &str, columns: Room, cut: Cut) -> Vec<(usize, usize)> {
                 rows.extend((row.1 > row.0).then_some(row));
                 (row, used) = ((begin, begin), 0);
             }
-            if width(word) > room {
+            if width(word) > room && !matches!(cut, Cut::Spaces | Cut::Commands) {
                 (row, used) = split(text, begin..begin + word.len(), columns, &mut rows);
                 used += whole.len() - word.len();
             } else {
@@ -148,18 +153,56 @@ fn split(
 }
 
 /// The parts of a line that stay together, each with the spaces behind it.
-fn pieces(line: &str, cut: Cut) -> Vec<(usize, usize)> {
-    if cut == Cut::Anywhere || line.is_empty() {
-        return vec![(0, line.len())];
+fn pieces(line: &str, cut: Cut, columns: usize) -> Vec<(usize, usize)> {
+    if line.is_empty() {
+        return vec![(0, 0)];
     }
-    let mut begin = 0;
-    linebreaks(line)
-        .map(|(end, _)| {
-            let piece = (begin, end);
-            begin = end;
-            piece
-        })
-        .collect()
+    match cut {
+        Cut::Anywhere => vec![(0, line.len())],
+        Cut::Words => until(0, linebreaks(line).map(|(end, _)| end)),
+        Cut::Spaces | Cut::Commands => words(line, columns, cut),
+    }
+}
+
+/// The pieces that end there.
+fn until(mut begin: usize, ends: impl Iterator<Item = usize>) -> Vec<(usize, usize)> {
+    ends.map(|end| (std::mem::replace(&mut begin, end), end)).collect()
+}
+
+/// The words between spaces; a command in backticks is one. A word that is longer than so many columns breaks where its script breaks
+/// without spaces.
+fn words(line: &str, columns: usize, cut: Cut) -> Vec<(usize, usize)> {
+    let mut all = Vec::new();
+    for (begin, end) in until(0, ends(line, true)) {
+        let word = line.get(begin..end).unwrap_or_default();
+        if width(word.trim_end()) <= columns || cut == Cut::Commands && word.is_ascii() {
+            all.push((begin, end));
+            continue;
+        }
+        for (from, to) in until(0, ends(word, false)) {
+            let inner = word.get(from..to).unwrap_or_default();
+            if inner.is_ascii() || width(inner.trim_end()) <= columns {
+                all.push((begin + from, begin + to));
+            } else {
+                all.extend(until(begin + from, linebreaks(inner).map(|(to, _)| begin + from + to)));
+            }
+        }
+    }
+    all
+}
+
+/// Where the words of a line end, with the spaces behind them. Space at the beginning belongs to the first one.
+fn ends(line: &str, keeps_commands: bool) -> impl Iterator<Item = usize> {
+    let last = line.rfind('`').filter(|_| keeps_commands);
+    let (mut within, mut before, mut blank) = (false, ' ', true);
+    let end = move |(at, char): (usize, char)| {
+        let ends = before == ' ' && char != ' ' && !within && !std::mem::take(&mut blank);
+        // A mark that nothing closes holds nothing together.
+        within = within != (char == '`') && last > Some(at);
+        before = char;
+        ends.then_some(at)
+    };
+    line.char_indices().filter_map(end).chain([line.len()])
 }
 
 /// As much of a text as fits into so many columns; `…` stands for the rest.

@@ -6,7 +6,7 @@ use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::termios::tcgetwinsize;
-use windlass_terminal::rows::{Cut, Margin, encoded, fitted, row_width, width, wrapped};
+use windlass_terminal::rows::{Cut, Margin, encoded, fitted, row_width, wrapped};
 use windlass_terminal::screen::{Screen, Tail};
 use windlass_terminal::{Line, Modifier, Span};
 
@@ -149,33 +149,13 @@ pub(crate) fn redraw(anew: bool) {
     });
 }
 
-/// A line in rows that are cut at words, as everything above a tail is. A command in backticks stays on a row where it fits on one.
+/// A line in rows that are cut at spaces, as everything above a tail is.
 pub(super) fn wrapped_note(parts: &[(Style, &str)]) -> String {
     let columns = size().0.saturating_sub(1).max(1);
-    let text: String = parts.iter().map(|(_, text)| *text).collect();
-    let fits = !text.contains(HELD)
-        && text.split('`').skip(1).step_by(2).all(|command| width(command) + 2 <= columns);
-    // A space that is not broken at holds a command together until the rows are made.
-    let spans: Vec<Span<'_>> = parts
-        .iter()
-        .map(|(style, text)| Span::styled(if fits { held(text) } else { (*text).to_owned() }, style.on_row()))
-        .collect();
-    let rows = wrapped(&spans, columns, &Margin::default(), Cut::Words);
-    let released = |row: String| if fits { row.replace(HELD, " ") } else { row };
-    rows.iter().map(|row| released(encoded(row, colours())) + "\n").collect()
-}
-
-/// Stands for a space within a command (Unicode: no-break space).
-const HELD: char = '\u{a0}';
-
-/// The text with the spaces in its commands held.
-fn held(text: &str) -> String {
-    let mut within = false;
-    let mut hold = |char: char| {
-        within ^= char == '`';
-        if char == ' ' && within { HELD } else { char }
-    };
-    text.chars().map(&mut hold).collect()
+    let spans: Vec<Span<'_>> =
+        parts.iter().map(|(style, text)| Span::styled(*text, style.on_row())).collect();
+    let rows = wrapped(&spans, columns, &Margin::default(), Cut::Spaces);
+    rows.iter().map(|row| encoded(row, colours()) + "\n").collect()
 }
 
 /// Takes the tail away. The next text begins where it stood.

@@ -1,6 +1,6 @@
 //! What people are told when something is wrong: one snapshot for each mistake.
 
-use crate::kit::{Home, PLAIN, assert_end};
+use crate::kit::{Home, PLAIN, assert_end, until};
 use crate::seat::Seat;
 
 #[test]
@@ -28,6 +28,32 @@ fn the_first_page_fits_a_narrow_terminal() {
         assert!(page.contains("windlass \"What is 17% of 2350?\""), "{page}");
         assert_eq!(seat.code(), 0);
     }
+}
+
+/// A narrow terminal shows no word of an error in two lines, and a command that fits a line in one. A pipe gets whole lines.
+#[test]
+fn errors_break_between_words_at_a_narrow_terminal() {
+    let home = Home::new();
+    let piped = |args: &[&str]| crate::kit::end(home.command(args).output().unwrap()).stderr;
+    for args in [
+        &["run", "an-agent/of-somebody.yaml", "hi"][..],
+        &["models", "list", "zebra"],
+        &["runs", "show", "nothing-of-that-name"],
+        &["runs", "lisst"],
+        &["chat", "--conntinue"],
+    ] {
+        let whole = piped(args);
+        let seat = Seat::sized(&home, args, (40, 30));
+        let seen = || seat.seen().replace('\r', "");
+        until("all words are shown", || seen().split_whitespace().eq(whole.split_whitespace()));
+        let seen = seen();
+        // A command that is longer than a line stands alone, and is copied as one.
+        let is_command = |line: &str| line.trim().starts_with('`') && line.ends_with('`');
+        assert!(seen.lines().all(|line| line.chars().count() <= 40 || is_command(line)), "{seen}");
+        let mut commands = whole.split('`').skip(1).step_by(2);
+        assert!(commands.all(|command| seen.contains(command)), "{seen}");
+    }
+    assert!(piped(&["models", "list", "zebra"]).lines().any(|line| line.len() > 100), "a line is whole");
 }
 
 #[test]

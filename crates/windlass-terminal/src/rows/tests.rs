@@ -27,6 +27,34 @@ fn rows_are_cut_at_words_by_display_width() {
 }
 
 #[test]
+fn text_to_copy_from_is_cut_at_spaces() {
+    let cut = |text: &str, indent: usize, columns: usize| {
+        let margin = Margin { first: Vec::new(), rest: vec![Span::raw(" ".repeat(indent))] };
+        texts(&wrapped(&[Span::raw(text)], columns, &margin, Cut::Spaces))
+    };
+    assert_eq!(cut("a bc def", 2, 80), ["a bc def"]);
+    assert_eq!(cut("a bc def", 2, 6), ["a bc", "  def"]);
+    assert_eq!(cut("a bc def", 2, 4), ["a bc", "  def"]);
+    assert_eq!(cut("  ollama  serve it", 4, 12), ["  ollama", "    serve it"]);
+    assert_eq!(cut("", 2, 10), [""]);
+    // A path or an option is no place to break; a word that is too long stays whole, unless its script breaks without spaces.
+    assert_eq!(cut("at a/b-c/d", 1, 8), ["at", " a/b-c/d"]);
+    assert_eq!(cut("a abcdefgh b", 1, 4), ["a", " abcdefgh", " b"]);
+    assert_eq!(cut("東京 x", 0, 4), ["東京", "x"]);
+    assert_eq!(cut("x 東京都庁", 0, 5), ["x 東", "京都", "庁"]);
+    // A command stays on a row if it fits on one.
+    assert_eq!(cut("type `a b c` now", 2, 12), ["type `a b c`", "  now"]);
+    assert_eq!(cut("type `a b c` now", 2, 10), ["type", "  `a b c`", "  now"]);
+    let long = "`a b c d e f` or `g h`";
+    assert_eq!(cut("type `a b c` now", 2, 8), ["type `a", "  b c`", "  now"]);
+    assert_eq!(cut(long, 0, 8), ["`a b c d", "e f` or", "`g h`"]);
+    let whole = texts(&wrapped(&[Span::raw(long)], 8, &Margin::default(), Cut::Commands));
+    assert_eq!(whole, ["`a b c d e f`", "or `g h`"]);
+    // A mark that nothing closes holds nothing together.
+    assert_eq!(cut("one ` two three", 0, 8), ["one `", "two", "three"]);
+}
+
+#[test]
 fn margins_stand_before_rows_and_styles_stay_with_their_text() {
     let margin = Margin { first: vec![Span::raw("- ")], rest: vec![Span::raw("  ")] };
     let bold = Style::new().add_modifier(Modifier::BOLD);
