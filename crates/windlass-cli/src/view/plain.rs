@@ -35,6 +35,8 @@ use crate::out::{self, Style};
 
 /// The shortest time for answers that is told of, in milliseconds.
 const LONG_ANSWER: u64 = 1_000;
+/// Maximum number of bytes that wait for the end of their word. Some scripts have no blanks.
+const MAX_WORD: usize = 32;
 
 /// Level of detail for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,6 +202,9 @@ impl Plain {
 
     /// The reply broke off. Who has stopped it knows that, and keeps what came.
     fn void(&mut self) {
+        if self.turn.stopped {
+            self.end_word();
+        }
         let turn = std::mem::take(&mut self.turn);
         if turn.stopped {
             self.end_text();
@@ -216,6 +221,7 @@ impl Plain {
 
     fn enter(&mut self, action: ActionId) {
         if self.turn.action != Some(action) {
+            self.end_word();
             self.end_text();
             self.end_line();
             self.turn = Turn { action: Some(action), stopped: self.turn.stopped, ..Turn::default() };
@@ -231,18 +237,37 @@ impl Plain {
         self.turn.text.push_str(text);
         let begins = self.turn.text.trim_start();
         if !begins.is_empty() && !begins.starts_with(['{', '[', '<', '`']) {
+            self.show_until(self.word_end());
+        }
+    }
+
+    /// Where the last whole word ends in the text that came: a screen reader speaks each piece, and what is typed meanwhile stands
+    /// behind it. A face places text itself.
+    fn word_end(&self) -> usize {
+        let text = &self.turn.text;
+        let end = text.trim_end_matches(|char: char| !char.is_whitespace()).len();
+        if self.face.is_some() || text.len() - end > MAX_WORD { text.len() } else { end }
+    }
+
+    /// Shows the word that came in part, if words before it are shown.
+    fn end_word(&mut self) {
+        if self.turn.rendered > 0 {
             self.show_rest();
         }
     }
 
     /// Shows what came and was not shown, where text streams.
     fn show_rest(&mut self) {
+        self.show_until(self.turn.text.len());
+    }
+
+    fn show_until(&mut self, end: usize) {
         if self.answers == Answers::Final {
             return;
         }
-        if let Some(rest) = self.turn.text.get(self.turn.rendered..).filter(|rest| !rest.is_empty()) {
+        if let Some(rest) = self.turn.text.get(self.turn.rendered..end).filter(|rest| !rest.is_empty()) {
             self.paper.piece(rest);
-            self.turn.rendered = self.turn.text.len();
+            self.turn.rendered = end;
         }
     }
 
@@ -411,6 +436,7 @@ impl Plain {
     }
 
     fn ended(&mut self, end: &RunEnded, at: u64) {
+        self.end_word();
         let output = end.output.as_ref().map(|output| format!("{output:#}"));
         let text = output.as_deref().or(end.text.as_deref()).unwrap_or_default();
         match end.status {

@@ -130,6 +130,23 @@ fn what_a_model_or_tool_says_does_not_steer_the_terminal() {
     assert_eq!(seat.code(), 0);
 }
 
+/// Lines one after another get whole words: what is typed while they come stands between two of them.
+#[test]
+fn plain_text_comes_in_whole_words() {
+    let home = Home::new();
+    let server = Server::start(vec![Reply::Pieces(vec!["Half a wo", "rd and mo", "re"])]);
+    home.write("agent.yaml", &server.agent());
+    let mut seat = Seat::start(&home, &["run", "--plain", "agent.yaml", "hi"]);
+    seat.expect("Half a ");
+    seat.keys("typed");
+    seat.expect("Half a typed");
+    server.go.send(()).unwrap();
+    seat.expect("typedword and ");
+    server.go.send(()).unwrap();
+    seat.expect("and more");
+    assert_eq!(seat.code(), 0);
+}
+
 #[test]
 fn e12_pieces_of_an_answer_do_not_steer_the_terminal() {
     let home = Home::new();
@@ -137,8 +154,9 @@ fn e12_pieces_of_an_answer_do_not_steer_the_terminal() {
     let server = Server::start(vec![Reply::Pieces(pieces)]);
     home.write("agent.yaml", &server.agent());
     let seat = Seat::start(&home, &["run", "agent.yaml", "hi"]);
-    for piece in ["begins \\u{1b}", "]52;c;aGk=\\u{7} \\u{9b}2J", "\\u{202e}gnp.exe\\u{d}done"] {
-        seat.expect(piece);
+    // A word is shown once it is whole.
+    for words in ["begins ", "\\u{1b}]52;c;aGk=\\u{7} ", "\\u{9b}2J\\u{202e}gnp.exe\\u{d}done"] {
+        seat.expect(words);
         // After the last one nobody waits for a word.
         let _last = server.go.send(());
     }
