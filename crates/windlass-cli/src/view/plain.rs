@@ -6,25 +6,24 @@
 //! What the model says may turn out to be a call in text form, which is no answer: text that begins like one is held
 //! back until the reply is whole.
 
+mod ending;
 mod planning;
 mod together;
 
 use std::collections::HashSet;
 use std::io;
 
-use serde_json::Value;
 use windlass_core::budget::Counters;
 use windlass_core::event::{
-    CallFact, DelegationStarted, ModelFact, PeopleFact, RunEnded, RunFact, RunInput, RunStarted,
-    TurnCompleted,
+    CallFact, DelegationStarted, ModelFact, PeopleFact, RunFact, RunInput, RunStarted, TurnCompleted,
 };
 use windlass_core::run::LogLevel;
-use windlass_core::{ActionId, CallId, Event, Fact, RunId, State, Status};
+use windlass_core::{ActionId, CallId, Event, Fact, RunId, State};
 use windlass_read::words::annotations;
 use windlass_read::words::asked::by;
 use windlass_read::words::progress::progress;
 use windlass_read::words::{Calls, Cuts};
-use windlass_read::words::{count, cut, documents, name, span, usage};
+use windlass_read::words::{cut, documents, name};
 use windlass_runtime::Update;
 
 use super::Paper;
@@ -32,9 +31,8 @@ use super::asked;
 use super::waits::Waits;
 use crate::face::{Delegates, Face};
 use crate::out::{self, Style};
+pub(crate) use ending::fenced;
 
-/// The shortest time for answers that is told of, in milliseconds.
-const LONG_ANSWER: u64 = 1_000;
 /// Maximum number of bytes that wait for the end of their word. Some scripts have no blanks.
 const MAX_WORD: usize = 32;
 
@@ -410,91 +408,10 @@ impl Plain {
             ]);
         }
     }
-
-    /// The final answer, unless it was shown as it came.
-    fn answer(&mut self, text: &str, output: Option<&Value>) {
-        if !self.is_rendered(text, output) {
-            self.end_line();
-            // In a face text is Markdown, and a value is code.
-            match output.filter(|_| self.face.is_some()) {
-                Some(_) => self.paper.piece(&fenced(text)),
-                None => self.paper.piece(text),
-            }
-        }
-    }
-
-    /// Whether the last reply that streamed to a terminal is this answer, or holds this output.
-    fn is_rendered(&self, text: &str, output: Option<&Value>) -> bool {
-        match self.answers {
-            Answers::Final => false,
-            Answers::Streamed => {
-                let rendered = self.turn.text.trim();
-                rendered == text.trim()
-                    || output.is_some_and(|output| in_json(rendered).as_ref() == Some(output))
-            }
-        }
-    }
-
-    fn ended(&mut self, end: &RunEnded, at: u64) {
-        self.end_word();
-        let output = end.output.as_ref().map(|output| format!("{output:#}"));
-        let text = output.as_deref().or(end.text.as_deref()).unwrap_or_default();
-        match end.status {
-            Status::Answered | Status::Concluded | Status::Clarification => {
-                self.answer(text, end.output.as_ref());
-                for line in std::mem::take(&mut self.turn.sources) {
-                    self.remark(&line);
-                }
-            }
-            // An output that a forced finish gave is one all the same.
-            Status::Limit(_) if output.is_some() => {
-                self.answer(text, end.output.as_ref());
-            }
-            // The text of any other end must not look like an answer.
-            Status::Limit(_) | Status::Failed(_) if !self.is_rendered(text, None) && !text.is_empty() => {
-                self.end_line();
-                out::say(format_args!("at the end: {}", text.trim_end()));
-            }
-            Status::Limit(_) | Status::Failed(_) | Status::Cancelled => {}
-        }
-        self.end_text();
-        self.end_line();
-        let mut words = vec![count(self.model_calls, "model call")];
-        if self.tool_calls > 0 {
-            words.push(count(self.tool_calls, "tool call"));
-        }
-        words.push(usage(&end.usage, end.cost.map(|pico| pico as f64 / 1e12)));
-        let (all, by_people) = (at.saturating_sub(self.started_at), self.waits.take_by_people());
-        words.push(span(all.saturating_sub(by_people)));
-        if by_people >= LONG_ANSWER {
-            words.push(format!("and {} for answers", span(by_people)));
-        }
-        if self.face.is_some() {
-            out::note("");
-        }
-        self.remark(&format!("{}: {}", end.status, words.join(", ")));
-        if let Some(run) = self.run.filter(|_| self.cuts.any()) {
-            let log = &self.log_words;
-            self.remark(&format!(
-                "lines that end with … were cut: `windlass runs show{log} {run}` shows more"
-            ));
-        }
-    }
 }
 
 /// Whether a text is what is left of another one after parts of it were taken out.
 fn is_left_of(text: &str, whole: &str) -> bool {
     let mut rest = whole.chars();
     text.trim().chars().all(|char| rest.any(|other| other == char))
-}
-
-/// A JSON value as a block of code in Markdown.
-pub(crate) fn fenced(json: &str) -> String {
-    format!("```json\n{json}\n```\n")
-}
-
-/// The JSON value that a reply consists of, with or without a fence around it.
-fn in_json(reply: &str) -> Option<Value> {
-    let fenced = reply.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")?.split_once('\n'));
-    serde_json::from_str(fenced.map_or(reply, |(_, within)| within)).ok()
 }
