@@ -174,7 +174,7 @@ pub(crate) async fn of_run(
     Ok(Found::new(made, path, Roots::of(&file), named))
 }
 
-/// What the command line said over the agent's file stays, as long as the agent has the same name.
+/// The command line's settings over the agent's file stay, as long as the agent has the same name.
 fn overrides_of(
     state: &State,
     wanted: &Wanted<'_>,

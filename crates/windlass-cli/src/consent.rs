@@ -9,10 +9,10 @@ use crate::stdin::{self, Stdin};
 /// Maximum number of lines shown of what would be deleted.
 const LISTED: usize = 20;
 
-/// What a command would delete.
+/// The things that a command would delete.
 #[derive(Debug)]
 pub(crate) struct Doomed {
-    /// What it is in a few words, such as `3 runs`.
+    /// Their number and kind, such as `3 runs`.
     pub(crate) what: String,
     /// One line for each.
     pub(crate) lines: Vec<String>,

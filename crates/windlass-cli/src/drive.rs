@@ -217,7 +217,7 @@ fn ended(run: &Run, status: Status, exit: Exit, words: &Words) -> Failure {
     }
 }
 
-/// What helps against a model's failure, if it is known.
+/// The remedy for a model's failure, if one is known.
 fn remedy(failure: &ModelFailure) -> Option<String> {
     match failure.kind {
         FailureKind::RateLimited | FailureKind::Overloaded => {

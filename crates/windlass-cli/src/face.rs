@@ -40,7 +40,7 @@ const FRAME: Duration = Duration::from_millis(33);
 /// Texts in the history.
 const HISTORY: usize = 1_000;
 
-/// What the person does.
+/// An act of the person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     /// A message or a command was sent.
@@ -57,7 +57,7 @@ pub(crate) struct Face(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// What the person did, and nobody has looked at.
+    /// Acts of the person that nobody has looked at.
     acts: Mutex<VecDeque<Act>>,
     acted: Notify,
     /// A line was typed at a question.
@@ -82,7 +82,7 @@ struct State {
     asking: Option<Asking>,
     /// Lines in the place of the message and the line of status, as long as they are.
     panel: Option<Vec<(out::Style, String)>>,
-    /// What was finished last.
+    /// The part that was finished last.
     part: draw::Part,
     /// A line that stands until the next key.
     hint: Option<String>,
@@ -326,7 +326,7 @@ impl Face {
         });
     }
 
-    /// What the run waits for; `None`: nothing goes on.
+    /// The wait of the run, if it waits: a run goes on.
     pub(crate) fn waits(&self, wait: Option<(String, u64)>) {
         self.change(|state| {
             state.works = true;

@@ -12,7 +12,7 @@ use crate::home;
 /// The most bytes of settings that are read.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// What is kept. Settings of a later version stay as they are.
+/// The settings that are kept. Those of a later version stay as they are.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]

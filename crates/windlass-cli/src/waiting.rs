@@ -19,7 +19,7 @@ const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 /// Something that is being waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wait {
-    /// What it is, in words.
+    /// Its name, in words.
     pub(crate) what: String,
     /// When the wait began.
     pub(crate) since: Millis,

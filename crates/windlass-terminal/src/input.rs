@@ -16,7 +16,7 @@ use keys::input;
 /// The most words that are offered at once.
 const OFFERED: usize = 8;
 
-/// What a key has done.
+/// The effect of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Done {
     /// The text is rendered as it is now.
@@ -34,7 +34,7 @@ pub enum Done {
 pub struct Offer {
     /// The word.
     pub text: String,
-    /// What it means.
+    /// Its meaning.
     pub about: String,
 }
 
@@ -96,7 +96,7 @@ impl Editor {
         self.history.push(&text);
     }
 
-    /// What was sent, for the arrow keys.
+    /// The texts that were sent, for the arrow keys.
     pub fn history(&self) -> &History {
         &self.history
     }

@@ -130,7 +130,7 @@ struct Writer {
     /// The text of the block, up to here.
     inline: Vec<Span<'static>>,
     styles: Vec<Style>,
-    /// What stands before the next row, and before further ones, from the outside in.
+    /// The margins before the next row, and before further ones, from the outside in.
     margins: Vec<(Option<Span<'static>>, Span<'static>)>,
     /// The columns of these.
     side: usize,
@@ -141,7 +141,7 @@ struct Writer {
     blank: Option<Line<'static>>,
     /// The language and the text of a block of code.
     code: Option<(String, String)>,
-    /// What goes on in a block of code.
+    /// The construct that goes on in a block of code.
     within: Within,
     table: Option<Table>,
     /// The addresses of links whose text is being read, and where that text begins.
@@ -321,7 +321,7 @@ impl Writer {
         self.look.columns.saturating_sub(self.side).max(LEAST_COLUMNS)
     }
 
-    /// What follows stands further in, as long as there is room.
+    /// The text that follows stands further in, as long as there is room.
     fn nest(&mut self, first: Option<Span<'static>>, rest: Span<'static>) {
         let fits = self.side + rest.width() + LEAST_COLUMNS <= self.look.columns;
         let margin = if fits { (first, rest) } else { (None, Span::default()) };

@@ -24,7 +24,7 @@ pub fn row_width(row: &Line<'_>) -> usize {
     row.spans.iter().map(|span| width(&span.content)).sum()
 }
 
-/// What stands before the rows of a text: before the first one, and before all others.
+/// The margin before the rows of a text: before the first one, and before all others.
 #[derive(Clone, Debug, Default)]
 pub struct Margin {
     /// Before the first row.

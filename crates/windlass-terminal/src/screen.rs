@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-/// What is drawn again and again below the finished text.
+/// The rows that are drawn again and again below the finished text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
     /// Its rows, with their sequences, and the columns that each takes.
@@ -14,7 +14,7 @@ pub struct Tail {
     pub cursor: Option<(usize, usize)>,
 }
 
-/// What a terminal shows below the finished text.
+/// The rows that a terminal shows below the finished text.
 #[derive(Debug, Default)]
 pub struct Screen {
     tail: Tail,

@@ -181,7 +181,7 @@ fn folders(former: Option<&Path>) -> Vec<PathBuf> {
     all
 }
 
-/// What is in a folder, by name.
+/// The entries of a folder, by name.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let names = std::fs::read_dir(here).into_iter().flatten().flatten().map(|entry| entry.file_name());

@@ -16,7 +16,7 @@ const ONE_LINE: usize = 100;
 /// Spaces before the arguments, and before each level within them.
 const INDENT: usize = 2;
 
-/// What is shown of a call's arguments.
+/// A call's arguments as they are shown.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     lines: Vec<(Style, String)>,

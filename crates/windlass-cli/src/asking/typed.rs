@@ -1,4 +1,4 @@
-//! What a line typed at a question means.
+//! The meaning of a line that is typed at a question.
 
 use windlass_core::Answer;
 use windlass_core::event::QuestionKind;

@@ -21,7 +21,7 @@ use crate::view::ViewArgs;
 
 const NO_QUESTION: &str = "give it after the options, or on stdin: `windlass \"your question\"`";
 
-/// What a new user types first, and what each does.
+/// The commands that a new user types first, and the effect of each.
 const FIRST_COMMANDS: [[&str; 2]; 5] = [
     ["windlass \"What is 17% of 2350?\"", "asks a question, without a file"],
     ["windlass chat", "talks with an agent, turn after turn"],

@@ -75,7 +75,7 @@ pub(crate) struct ChatArgs {
     view: ViewArgs,
 }
 
-/// Who answers.
+/// The agent that answers.
 enum Speaker {
     /// An agent of this process.
     Here(Agent),

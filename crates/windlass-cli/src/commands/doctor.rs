@@ -132,7 +132,7 @@ impl Finding {
         self.lacks.as_ref()
     }
 
-    /// What is wrong and what mends it, in a line.
+    /// The fault and its remedy, in a line.
     pub(crate) fn fault(&self) -> String {
         let todo = self.todo.as_ref().map(|todo| format!(" · {todo}")).unwrap_or_default();
         format!("{}: {}{todo}", self.what, self.detail)
@@ -202,7 +202,7 @@ async fn look(log: &LogArgs) -> Looked {
 }
 
 impl Looked {
-    /// What is wrong, and in a line what can be used.
+    /// The faults, and in a line the models that can be used.
     fn show_faults(&self, log: &LogArgs) -> std::io::Result<()> {
         let faults: Vec<_> = self.findings.iter().filter(|finding| finding.level == Level::Problem).collect();
         out::line(match (faults.len(), &self.models) {

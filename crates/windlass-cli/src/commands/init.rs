@@ -96,7 +96,7 @@ pub(crate) async fn run(args: InitArgs) -> Result<Exit, Failure> {
     Ok(Exit::Good)
 }
 
-/// What the options say, what the user says, else the defaults; and what the model lacks in this environment.
+/// Choices by the options, by the user, else by default; and the thing that the model lacks in this environment.
 async fn choices(args: &InitArgs) -> Result<(Choices, Option<String>), Failure> {
     let folder = args.folder.as_deref();
     let named = args.name.as_deref().map(|name| Named::by_name(name, folder)).transpose()?;
@@ -132,7 +132,7 @@ fn usable(model: &str) -> Result<(String, Option<String>), Failure> {
     }
 }
 
-/// What to type after that, in the folder.
+/// The commands to type next, in the folder.
 fn next_commands(folder: &Path, template: Template) -> Vec<String> {
     let here = folder.as_os_str() == ".";
     let folder = folder.display().to_string();

@@ -78,7 +78,7 @@ fn page(command: &Command, parent: Option<&str>, source: &str) -> io::Result<Vec
     Ok(page)
 }
 
-/// What stands after the options. `Man` would fill its lines; here examples and tables keep theirs.
+/// The text after the options. `Man` would fill its lines; here examples and tables keep theirs.
 fn sections(roff: &mut Roff, help: &str) {
     let (mut under_heading, mut verbatim) = (false, false);
     let mut lines = help.lines().peekable();

@@ -132,7 +132,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Failure> {
     Box::pin(begin(Begin { path, file, input, session, overrides, log, view, how })).await
 }
 
-/// What is given to an agent of a server.
+/// The task for an agent of a server.
 fn task(args: RunArgs) -> Result<Task, Failure> {
     let RunArgs { file, input, from_env, how, session, attach, overrides, view, .. } = args;
     let runs_here =

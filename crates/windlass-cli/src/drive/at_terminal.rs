@@ -20,7 +20,7 @@ pub(crate) struct AtTerminal {
     commands: &'static dyn Commands,
 }
 
-/// What is driven.
+/// The agent of a run, its host, and the words for commands that are suggested.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Driven<'d> {
     pub(crate) agent: &'d Agent,
@@ -36,7 +36,7 @@ impl AtTerminal {
         Self { guard, terminal, commands }
     }
 
-    /// Who answers questions there.
+    /// The people who answer questions there.
     pub(crate) fn people(&self) -> Option<Arc<dyn People>> {
         self.terminal.clone().map(|terminal| terminal as Arc<dyn People>)
     }

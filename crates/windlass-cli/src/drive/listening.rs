@@ -20,7 +20,7 @@ use windlass_read::words::cut;
 /// Characters of a word that is no command.
 const SHORT: usize = 40;
 
-/// Who listens to what is typed.
+/// The listener to lines that are typed while a run goes on.
 #[derive(Clone, Copy)]
 pub(crate) struct Listening<'l> {
     pub(crate) terminal: &'l Terminal,
@@ -79,7 +79,7 @@ pub(crate) fn typed_as(text: &str) -> String {
     format!("{slash}{text}")
 }
 
-/// What can be said to a run that goes on.
+/// The verbs of a run that goes on.
 #[async_trait]
 pub(crate) trait Verbs: Send + Sync {
     async fn steer(&self, text: &str) -> Result<(), Failure>;

@@ -1,4 +1,4 @@
-//! What is going on: calls with their time, the wait, and everything of the calls that have ended.
+//! Work in progress: calls with their time, the wait, and everything of the calls that have ended.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -32,11 +32,11 @@ struct Call {
     since: Option<Instant>,
 }
 
-/// What is going on.
+/// Work in progress.
 #[derive(Debug, Default)]
 pub(super) struct Live {
     calls: Vec<Call>,
-    /// What the run waits for, and since when.
+    /// The event that the run waits for, and the time since when.
     pub(super) wait: Option<(String, Millis)>,
     /// Whether the end of the input was asked for while a call runs: the next time it is meant.
     pub(super) leaves: bool,

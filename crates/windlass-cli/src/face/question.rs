@@ -30,7 +30,7 @@ pub(crate) struct Asked {
     pub(crate) of: Option<String>,
     /// The question, with its id and its place among the others.
     pub(crate) head: String,
-    /// What it is about.
+    /// Its subject: the call and its arguments, the plan, the choices.
     pub(crate) body: Vec<(Weight, String)>,
     /// The answers, as one gives them.
     pub(crate) choices: String,
@@ -44,7 +44,7 @@ pub(crate) struct Key {
     pub(crate) letter: char,
     /// The letter in its word.
     pub(crate) label: &'static str,
-    /// What it does.
+    /// Its effect, in a few words.
     pub(crate) about: &'static str,
     pub(crate) then: Then,
     /// Whether Enter alone does the same.
@@ -53,7 +53,7 @@ pub(crate) struct Key {
     pub(crate) number: Option<char>,
 }
 
-/// What follows a letter.
+/// The step behind a letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
     /// Nothing: the letter is the answer.
@@ -66,7 +66,7 @@ pub(crate) enum Then {
     Enter(&'static str),
 }
 
-/// What the next key is about.
+/// The step that the next key belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Answer,
@@ -100,7 +100,7 @@ impl Stray {
         }
     }
 
-    /// What is to be read of them, and of the answers once keys count again.
+    /// Their words in the frame, and the answers once keys count again.
     fn text(&self, choices: &str) -> String {
         let words = cut(&self.words, WORDS);
         match (self.words.starts_with('/'), self.takes()) {
@@ -124,12 +124,12 @@ pub(super) struct Asking {
     help: bool,
     /// Whether the whole question stands in the scrollback.
     printed: bool,
-    /// What was not understood.
+    /// The words that were not understood.
     unclear: Option<String>,
     /// Words that are typed where a letter answers are no answer: keys count again after a pause, and after a slash once Enter or Esc
     /// has ended what was meant as a command.
     stray: Option<Stray>,
-    /// What was typed; `None`: the question is left.
+    /// Lines as they were typed; `None`: the question is left.
     lines: VecDeque<Option<String>>,
 }
 
@@ -160,7 +160,7 @@ impl Face {
         });
     }
 
-    /// What is typed at the question that stands; `None`: it is left. Cancel-safe.
+    /// The next line that is typed at the question that stands; `None`: it is left. Cancel-safe.
     pub(crate) async fn typed(&self) -> Option<String> {
         loop {
             let answered = self.0.answered.notified();
@@ -180,7 +180,7 @@ impl Face {
         });
     }
 
-    /// What was typed is no answer.
+    /// The line that was typed is no answer.
     pub(crate) fn unclear(&self, why: &str) {
         self.change_now(|state| {
             if let Some(asking) = &mut state.asking {

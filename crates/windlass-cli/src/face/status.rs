@@ -2,7 +2,7 @@
 
 use windlass_read::words::{count, money, name};
 
-/// What it tells.
+/// The parts of the line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Status {
     /// The model that answers.

@@ -248,7 +248,7 @@ impl Waiting {
         self.bytes == 0 && !self.writing && !self.frames.as_ref().is_some_and(Frames::is_due)
     }
 
-    /// What is written next, and how many of the queued bytes it stands for.
+    /// The bytes to write next, and how many of the queued bytes they stand for.
     fn next(&mut self) -> Option<(Stream, Vec<u8>, usize)> {
         if self.paused {
             return None;

@@ -34,7 +34,7 @@ pub(super) struct Foreground<'f> {
     pub(super) from_event: Option<u64>,
     /// Whether the run waited, and goes on with what it was sent: until then it waits no more.
     pub(super) goes_on: bool,
-    /// Who is asked where the run waits for an answer.
+    /// The person who is asked where the run waits for an answer.
     pub(super) terminal: Option<Arc<Terminal>>,
 }
 

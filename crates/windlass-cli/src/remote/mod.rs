@@ -18,7 +18,7 @@ pub(crate) use following::watch;
 pub(crate) use requests::{Answering, Resuming, answer, cancel, fork, pause, resume, send_answer, steer};
 pub(crate) use run::{Task, run};
 
-/// What a command works on.
+/// The place that a command works on.
 pub(crate) enum Reach {
     /// A log on this machine; `None`: it has not been made yet.
     Log(Option<Arc<SqliteLog>>),
@@ -37,7 +37,7 @@ pub(crate) struct Server {
 }
 
 impl Reach {
-    /// What the arguments name. A log is opened to read it: looking at runs makes none.
+    /// The place that the arguments name. A log is opened to read it: looking at runs makes none.
     pub(crate) fn of(args: &LogArgs) -> Result<Self, Failure> {
         match Server::of(args)? {
             Some(server) => Ok(Self::Server(server)),

@@ -3,7 +3,7 @@
 //! At a terminal all text streams once. Elsewhere stdout gets the final answer only, and nothing if the run has none: a reader
 //! such as `jq` must not meet rejected, intermediate or broken-off text.
 //!
-//! What the model says may turn out to be a call in text form, which is no answer: text that begins like one is held
+//! A model's text may turn out to be a call in text form, which is no answer: text that begins like one is held
 //! back until the reply is whole.
 
 mod ending;
@@ -68,7 +68,7 @@ pub(crate) struct Plain {
     /// Whether an error follows that says why the run failed.
     pub(super) says_end: bool,
     pub(super) paper: Paper,
-    /// What the run waits for.
+    /// The waits of the run.
     pub(super) waits: Waits,
     /// The run, once it is known.
     run: Option<RunId>,

@@ -1,4 +1,4 @@
-//! What a run waits for, from its timeline, with what its updates show of the reply that comes in.
+//! The waits of a run, from its timeline, with the part of a reply that its updates show.
 
 use windlass_core::event::Millis;
 use windlass_core::{Event, State};

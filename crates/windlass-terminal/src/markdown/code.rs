@@ -11,7 +11,7 @@ use languages::{Language, language};
 /// Lines longer than this are shown without a difference.
 const LONGEST: usize = 2_000;
 
-/// What goes on over the end of a line.
+/// A construct that goes on over the end of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Within {
     Code,

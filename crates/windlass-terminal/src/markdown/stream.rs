@@ -14,11 +14,11 @@ const MOST_WHOLE: usize = 16 * 1024;
 /// A text in Markdown that is not whole yet.
 #[derive(Debug, Default)]
 pub struct Stream {
-    /// What was not given out.
+    /// Text that was not given out.
     open: String,
     /// The line that opened the block of code that `open` goes on with, and what goes on in that code.
     fence: Option<(String, Within)>,
-    /// What was given out last; `None`: nothing was.
+    /// The block that was given out last; `None`: none was.
     ended: Option<Ended>,
 }
 

@@ -1,4 +1,4 @@
-//! What a conversation tells of itself, at any time.
+//! Reports of a conversation on itself: its costs, context, tools and models.
 
 use windlass_read::words::{count, cut, name, usage};
 

@@ -57,14 +57,14 @@ pub(super) fn default_agent() -> Finding {
     }
 }
 
-/// What an agent lacks in this environment.
+/// A thing that an agent lacks in this environment.
 struct Lacking {
     text: String,
     /// The variable of its model that is not set.
     variable: Option<String>,
 }
 
-/// What keeps an agent from running in this environment, such as a key; `Err`: why its file cannot be used.
+/// The thing that keeps an agent from running in this environment, such as a key; `Err`: why its file cannot be used.
 fn lacks(file: &Path) -> Result<Option<Lacking>, String> {
     match looked(file) {
         Ok(sound) => Ok(sound.missing.into_iter().next().map(|text| {

@@ -1,4 +1,4 @@
-//! What the user is asked at a terminal: three questions, each with a default.
+//! The questions to the user at a terminal: three, each with a default.
 
 use windlass_core::text::nearest;
 use windlass_models::choose_auto;
@@ -14,7 +14,7 @@ use crate::stdin::Stdin;
 /// Indentation of the lines after the first of a choice.
 const INDENT: usize = 4;
 
-/// What the options have said.
+/// The choices that the options have made.
 pub(super) struct Given {
     pub(super) named: Option<Named>,
     pub(super) template: Option<Template>,

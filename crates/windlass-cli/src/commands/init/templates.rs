@@ -1,4 +1,4 @@
-//! What an agent is begun from: files with places for what the user chose.
+//! The beginnings of an agent: files with places for the user's choices.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::home;
 /// The file that `windlass agents init` writes: an agent alone, named as its file.
 pub(in crate::commands) const ONE_FILE: &str = include_str!("templates/agent.yaml");
 
-/// What to begin from.
+/// A set of files to begin from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Template {
     /// Answers questions, and looks facts up
@@ -27,7 +27,7 @@ pub(super) enum Template {
     Team,
 }
 
-/// What the user chose.
+/// The user's choices.
 #[derive(Debug)]
 pub(super) struct Choices {
     pub(super) name: String,
@@ -102,7 +102,7 @@ impl Template {
         }
     }
 
-    /// What it does, in a few words.
+    /// Its purpose, in a few words.
     pub(super) fn does(self) -> String {
         let value = self.to_possible_value();
         value.and_then(|value| value.get_help().map(ToString::to_string)).unwrap_or_default()
@@ -120,7 +120,7 @@ impl Template {
         }
     }
 
-    /// What is different while the tour answers.
+    /// The difference while the tour answers.
     fn demo_remark(self) -> &'static str {
         match self {
             Self::Chat | Self::Files => "",
@@ -170,7 +170,7 @@ impl Choices {
         parts.map(file).collect()
     }
 
-    /// Who answers, and what changes that, for the page.
+    /// The model that answers, and the way to change it, for the page.
     fn answers(&self) -> String {
         let (agents, scripted) =
             (self.template.agents(), "Answers come from the *tour*, a scripted model, until");

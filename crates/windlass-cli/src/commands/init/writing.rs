@@ -11,13 +11,13 @@ use crate::failure::{Exit, Failure};
 #[derive(Debug)]
 pub(in crate::commands) struct NewFile {
     pub(in crate::commands) path: PathBuf,
-    /// What it is, for people.
+    /// Its purpose, for people.
     pub(in crate::commands) what: &'static str,
     pub(in crate::commands) text: String,
     pub(in crate::commands) executable: bool,
 }
 
-/// What was done with a file.
+/// The outcome of writing a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum Written {
     New,
@@ -55,7 +55,7 @@ pub(in crate::commands) fn check(files: &[NewFile], force: bool) -> Result<(), F
     }))
 }
 
-/// What keeps a file from being written, in words.
+/// The obstacle to writing a file, in words.
 fn obstacle(path: &Path, force: bool) -> Option<String> {
     for parent in path.ancestors().skip(1) {
         if fs::metadata(parent).is_ok_and(|found| !found.is_dir()) {
@@ -93,7 +93,7 @@ pub(in crate::commands) fn write(files: &[NewFile], force: bool) -> Result<Vec<W
     files.iter().map(|file| made.place(file)).collect()
 }
 
-/// What was made, in order.
+/// The files and folders that were made, in order.
 #[derive(Default)]
 struct Made {
     folders: Vec<PathBuf>,

@@ -37,7 +37,7 @@ pub(super) async fn run(as_json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Good)
 }
 
-/// What cannot be used, with what each lacks.
+/// The models that cannot be used, with the thing that each lacks.
 fn show_others(findings: &[&Finding]) -> std::io::Result<()> {
     let (lacking, broken): (Vec<&Finding>, Vec<&Finding>) =
         findings.iter().copied().partition(|finding| finding.lack().is_some());

@@ -1,4 +1,4 @@
-//! What people decided on the calls of a run.
+//! People's decisions on the calls of a run.
 
 use serde_json::{Value, json};
 use windlass_core::event::{AnsweredBy, CallFact, Decision, InputReceived, PeopleFact};
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 struct Approval {
     call: CallId,
     question: Option<QuestionId>,
-    /// Who answered, and from where.
+    /// The person who answered, and the place.
     by: Option<AnsweredBy>,
     decision: Decision,
     /// Whether it allows all later calls of the tool in the session.

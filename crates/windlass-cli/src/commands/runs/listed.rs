@@ -150,7 +150,7 @@ fn tree(runs: &[RunSummary]) -> Vec<(usize, &RunSummary)> {
     ordered
 }
 
-/// What a listing looks up.
+/// The look-ups of a listing.
 struct Lister<'l> {
     log: &'l dyn Store,
     ids: &'l ShortIds,

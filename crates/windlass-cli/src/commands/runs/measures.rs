@@ -1,4 +1,4 @@
-//! What `windlass runs show` says of how a run went: which model took its turns, how large its requests are, how far
+//! The measures of a run in `windlass runs show`: which model took its turns, how large its requests are, how far
 //! predictions came true.
 
 use windlass_core::model::Role;

@@ -67,7 +67,7 @@ pub(super) struct ResumeArgs {
 }
 
 impl ResumeArgs {
-    /// What a server is asked for.
+    /// The request to a server.
     pub(super) async fn on_a_server(self, server: &Server) -> Result<Resuming, Failure> {
         let Some(word) = &self.run else {
             return Err(Failure::new(Exit::Usage, "a server goes on with all runs that can go on by itself")

@@ -154,7 +154,7 @@ async fn tree(log: &dyn Store, id: RunId, as_json: bool) -> Result<Exit, Failure
     Ok(Exit::Good)
 }
 
-/// What the run did, event by event.
+/// The history of the run, event by event.
 async fn history(log: &dyn Log, run: RunId, began: u64, cuts: &Cuts) -> Result<(), Failure> {
     out::line("")?;
     let first = start_of(log, run).await?;
@@ -255,7 +255,7 @@ async fn earlier(log: &dyn Log, start: Option<&RunStarted>) -> Result<usize, Fai
     }
 }
 
-/// What a run of a conversation added to it.
+/// The part of a conversation that a run added.
 pub(crate) struct Transcript {
     pub(crate) run: Run,
     approvals: Approvals,
@@ -335,14 +335,14 @@ fn messages(run: &Run, approvals: &Approvals, earlier: usize, cuts: &Cuts) -> st
     Ok(())
 }
 
-/// What the run's models made.
+/// The artifacts that the run's models made.
 async fn made(log: &dyn Store, run: RunId) -> Result<Vec<Artifact>, Failure> {
     let mut made = artifacts(log, run).await?;
     made.retain(|artifact| artifact.is_made);
     Ok(made)
 }
 
-/// What a model made: its type, its size, and the beginning of its digest.
+/// An artifact that a model made: its type, its size, and the beginning of its digest.
 fn in_words(artifact: &Artifact) -> String {
     let what = artifact.name.as_deref().or(artifact.media_type.as_deref()).map(name).unwrap_or_default();
     match (&artifact.sha256, &artifact.address) {

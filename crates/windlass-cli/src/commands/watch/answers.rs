@@ -37,7 +37,7 @@ pub(super) struct Driven {
     driving: JoinHandle<()>,
 }
 
-/// What became of the questions of a run.
+/// The outcome of putting the questions of a run.
 pub(super) struct Asked {
     /// The run, if it goes on here now.
     pub(super) driven: Option<Driven>,

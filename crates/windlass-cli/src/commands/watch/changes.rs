@@ -52,7 +52,7 @@ pub(super) async fn print(source: &Source, limit: u32, interrupts: &mut Interrup
     }
 }
 
-/// What was printed of the runs.
+/// The states of runs that were printed.
 struct Changes {
     limit: u32,
     /// The newest runs and all that have not ended, as they were; `None`: nothing was read yet.

@@ -18,7 +18,7 @@ const SHORT: usize = 160;
 const TITLE: usize = 40;
 /// Time after which a look that has not come is told of.
 const LATE: Duration = Duration::from_secs(5);
-/// What keys do.
+/// The keys and their effects.
 const KEYS: [&str; 3] = ["Up, Down choose a question", "Enter answers it", "q leaves"];
 
 impl Watch {
@@ -47,7 +47,7 @@ impl Watch {
         rows
     }
 
-    /// What matters most first: a narrow terminal shows the beginning.
+    /// The counts, the most important one first: a narrow terminal shows the beginning.
     fn head(&self) -> String {
         let mut parts = Vec::new();
         let late = self.reached.elapsed();

@@ -30,7 +30,7 @@ impl Source {
         Ok(Some(self.log.get_or_init(|| log).clone()))
     }
 
-    /// What to read from; `None`: nobody has made the log yet.
+    /// The store to read from; `None`: nobody has made the log yet.
     pub(super) fn store(&self) -> Result<Option<Arc<dyn Store>>, Failure> {
         if let Some(server) = &self.server {
             return Ok(Some(server.store.clone()));

@@ -26,8 +26,8 @@ impl Plain {
         }
     }
 
-    /// What the face of the conversation shows in a way of its own: calls that end, messages that the agent has heard, and the model
-    /// and context of a reply. Whether that is all that is to be shown of the fact.
+    /// Facts that the face of the conversation shows in a way of its own: calls that end, messages that the agent has heard, and the
+    /// model and context of a reply. Whether that is all that is to be shown of the fact.
     pub(super) fn rendered_by_face(&self, fact: &Fact) -> bool {
         let Some(face) = &self.face else { return false };
         if let Fact::Code(CodeFact::Finished(CodeFinished { call, outcome: ended, .. }))

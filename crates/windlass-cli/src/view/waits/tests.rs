@@ -4,7 +4,7 @@ use windlass_core::{ActionId, Fact, RunId};
 
 use super::*;
 
-/// What is waited for after these facts, each at its second, ten seconds after the last one.
+/// The wait after these facts, each at its second, ten seconds after the last one.
 struct Run {
     waits: Waits,
     at: Millis,

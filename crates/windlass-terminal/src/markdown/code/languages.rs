@@ -4,9 +4,9 @@
 #[derive(Debug)]
 pub(super) struct Language {
     names: &'static str,
-    /// What begins a comment up to the line's end.
+    /// The beginnings of a comment up to the line's end.
     pub(super) comments: &'static [&'static str],
-    /// What begins and ends a comment, or a text (`true`), over several lines.
+    /// The beginning and the end of a comment, or of a text (`true`), over several lines.
     pub(super) blocks: &'static [(&'static str, &'static str, bool)],
     /// Characters around a text on one line.
     pub(super) quotes: &'static str,

@@ -80,7 +80,7 @@ fn begins_word(text: &str, at: usize) -> bool {
     text.get(..at).is_some_and(|ahead| ahead.is_empty() || ahead.ends_with(char::is_whitespace))
 }
 
-/// What is told of a mention that is no file. A word without a dot or a slash may be somebody's name: it is left alone, unless a file
+/// The note on a mention that is no file. A word without a dot or a slash may be somebody's name: it is left alone, unless a file
 /// or folder is called nearly so.
 fn note(root: &Path, name: &str) -> Option<String> {
     let folder = name.trim_end_matches('/');
@@ -215,7 +215,7 @@ fn split(typed: &str) -> (PathBuf, &str) {
     }
 }
 
-/// What is in a folder: names that can be shown, with their paths.
+/// The entries of a folder: names that can be shown, with their paths.
 fn entries(folder: &Path) -> impl Iterator<Item = (String, PathBuf)> + use<> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let all = std::fs::read_dir(here).into_iter().flatten().filter_map(Result::ok).take(READ);

@@ -13,7 +13,7 @@ const QUERY: [&str; 4] = ["query", "input", "query_text", "question"];
 const ID: [&str; 2] = ["id", "query_id"];
 /// Names of the list of queries in a JSON object.
 const LISTS: [&str; 5] = ["queries", "inputs", "questions", "items", "data"];
-/// What may stand between the columns of a table, the most usual first.
+/// The bytes that may stand between the columns of a table, the most usual first.
 const BETWEEN: [u8; 4] = *b",;\t|";
 
 /// A form of query files.
