@@ -15,7 +15,7 @@ pub use source::{AgentSource, FileOverrides, SourceError};
 /// Maximum number of files of a folder that are compared with a missing one.
 const MAX_LISTED: usize = 1_000;
 
-/// What the root of a repository holds.
+/// The entry at the root of a repository.
 const REPOSITORY: &str = ".git";
 
 /// The files that an agent file and those under it are read from.

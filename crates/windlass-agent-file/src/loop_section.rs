@@ -77,7 +77,7 @@ impl LoopSection {
     /// The policy: the preset's values with this section over them.
     ///
     /// # Errors
-    /// What it asks for and this version cannot do yet.
+    /// A key or value that this version cannot do yet.
     pub fn policy(&self, default_loop: DefaultLoop) -> Result<Policy, LaterKey> {
         match &self.later {
             Some(later) => Err(later.clone()),

@@ -35,7 +35,7 @@ const MOST_REPLY_BYTES: u64 = 1024 * 1024 * 1024;
 pub struct ModelEntry {
     /// `provider/model`, `auto` or `tour`; with a base URL any name.
     pub use_: String,
-    /// What it is asked for.
+    /// The work that it is asked for.
     pub role: Role,
     /// Base URL of the API, in place of the provider's default.
     pub base_url: Option<Address>,

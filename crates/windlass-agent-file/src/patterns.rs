@@ -90,7 +90,7 @@ impl fmt::Display for UnmatchedPattern {
 pub struct ServedTools {
     /// Names of the tools of connected servers.
     pub names: Vec<String>,
-    /// What the names of tools of all other servers begin with: the prefix and `__`, or nothing.
+    /// Beginnings of the names of tools of all other servers: the prefix and `__`, or nothing.
     pub unknown: Vec<String>,
 }
 

@@ -20,7 +20,7 @@ use crate::address::Address;
 use crate::backoff::Backoff;
 use crate::error::{ClientError, Refusal};
 
-/// What stands in a path as it is (RFC 3986, 2.3).
+/// The characters that are escaped in a path: all but the unreserved ones (RFC 3986, 2.3).
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The most bytes of a reply that is read whole.
 const REPLY_BYTES: usize = 1 << 30;

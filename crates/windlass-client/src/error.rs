@@ -75,7 +75,7 @@ pub enum ClientError {
     BadReply {
         /// The server.
         server: String,
-        /// What was wrong with it.
+        /// The fault in it.
         fault: String,
     },
     /// The stream ended because the server could not read its log any more.
@@ -94,7 +94,7 @@ pub enum ClientError {
 pub struct Refusal {
     /// The status of the reply.
     pub status: StatusCode,
-    /// What the server says about it. Boxed: an error is handed on through many results.
+    /// The fault that the server names. Boxed: an error is handed on through many results.
     pub fault: Box<Fault>,
     /// After how long it may be tried again.
     pub retry_after: Option<Duration>,

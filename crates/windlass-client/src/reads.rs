@@ -1,4 +1,4 @@
-//! What a client reads: a method for each route.
+//! The reads of a client: a method for each route.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -106,17 +106,17 @@ impl Client {
         Following::new(self.clone(), run, follow)
     }
 
-    /// What is new of a run, by a long poll.
+    /// The updates of a run, by a long poll.
     pub async fn updates(&self, run: RunId, from: &PollFrom) -> Result<Updates, ClientError> {
         self.ask(&of_run(run, "/updates").with(from)).await
     }
 
-    /// What the calls of a run did.
+    /// The effects of a run's calls.
     pub async fn effects(&self, run: RunId) -> Result<Report, ClientError> {
         self.ask(&of_run(run, "/effects")).await
     }
 
-    /// What the model calls of a run cost.
+    /// The costs of a run's model calls.
     pub async fn costs(&self, run: RunId) -> Result<Report, ClientError> {
         self.ask(&of_run(run, "/costs")).await
     }

@@ -1,4 +1,4 @@
-//! What a client asks the server to do: a method for each route.
+//! The operations of a client: a method for each route.
 //!
 //! Each takes an idempotency key: the same request under the same key is done once, also when a program sends it again after it was
 //! started anew. Without one, the client makes one, which holds for the retries of this call.

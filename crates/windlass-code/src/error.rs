@@ -51,7 +51,7 @@ pub enum CodeError {
     NotAChild {
         /// The program.
         path: PathBuf,
-        /// What it did instead.
+        /// Its behaviour instead.
         found: String,
     },
     /// Two functions or inputs have the same name in the code.

@@ -27,7 +27,7 @@ pub(crate) fn memory(limits: &Limits) -> u64 {
     limits.memory_mb.saturating_mul(1 << 20)
 }
 
-/// What the code does next.
+/// The next action of the code.
 #[derive(Debug)]
 pub(crate) enum Turn {
     Calls(Vec<HostCall>),
@@ -35,7 +35,7 @@ pub(crate) enum Turn {
     Failed(Failure),
 }
 
-/// What the interpreter waits for.
+/// The results that the interpreter waits for.
 #[derive(Debug)]
 enum Waiting {
     /// The result of one call.
@@ -75,7 +75,7 @@ pub(crate) struct Interpreter {
 
 type Progress = Result<RunProgress, MontyException>;
 
-/// What follows from a stop of the interpreter.
+/// The consequence of a stop of the interpreter.
 enum Stop {
     /// The code waits, or is at its end.
     Turn(Turn),
@@ -132,7 +132,7 @@ impl Interpreter {
         self.drive(progress)
     }
 
-    /// What was printed since this was last called.
+    /// The output since this was last called.
     pub(crate) fn take_output(&mut self) -> Output {
         self.printed.take()
     }

@@ -88,9 +88,9 @@ pub struct HostCall {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostResult {
-    /// What the function returns. A text is a string in the code; other JSON becomes dicts, lists and numbers.
+    /// The value that the function returns. A text is a string in the code; other JSON becomes dicts, lists and numbers.
     Value(Value),
-    /// What the function raises: a `ToolError` with this text, which the code may catch.
+    /// The exception that the function raises: a `ToolError` with this text, which the code may catch.
     Error(String),
 }
 
@@ -113,7 +113,7 @@ pub struct Recorded {
     pub result: HostResult,
 }
 
-/// What a step of code does next.
+/// The next action of a piece of code.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// It waits for the results of these calls, which may be made at the same time.

@@ -19,7 +19,7 @@ pub(crate) const HEADER_BYTES: usize = 4;
 /// Maximum size of a frame, in bytes.
 pub(crate) const MOST_BYTES: usize = 64 << 20;
 
-/// What a session says.
+/// A request of a session.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
@@ -29,7 +29,7 @@ pub(crate) enum Request {
     Results(Vec<HostResult>),
 }
 
-/// What a child says.
+/// A reply of a child.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Reply {

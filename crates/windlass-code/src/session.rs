@@ -101,7 +101,7 @@ impl Session {
         }
     }
 
-    /// What the code has printed so far, as far as it is known here.
+    /// The output of the code so far, as far as it is known here.
     pub fn output(&self) -> &Output {
         &self.output
     }
@@ -282,7 +282,7 @@ impl Session {
     }
 }
 
-/// What follows from calls of the code.
+/// The consequence of calls of the code.
 enum Next {
     /// The host is asked for these.
     Ask(Vec<HostCall>),

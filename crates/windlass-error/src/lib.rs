@@ -1,4 +1,4 @@
-//! What every error of Windlass says: its [`Kind`], a stable code, and what to do about it.
+//! The parts of every error of Windlass: its [`Kind`], a stable code, and the remedy.
 //!
 //! An error type derives [`Diagnostic`], and each variant carries its kind, code and help:
 //!
@@ -174,7 +174,7 @@ pub fn causes<'e>(error: &'e (dyn Error + 'e)) -> impl Iterator<Item = &'e (dyn 
     std::iter::successors(error.source(), |&cause| cause.source())
 }
 
-/// What derived code refers to. No part of the API.
+/// The items that derived code refers to. No part of the API.
 #[doc(hidden)]
 pub mod __private {
     use std::borrow::Cow;

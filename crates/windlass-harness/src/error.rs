@@ -20,7 +20,7 @@ pub enum HarnessError {
     Broken {
         /// The step in progress.
         place: String,
-        /// What was expected and what was found.
+        /// The expected and the found behaviour.
         breach: String,
         /// The home folder as it was then.
         kept: PathBuf,

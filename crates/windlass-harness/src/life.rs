@@ -49,7 +49,7 @@ impl Ending {
     }
 }
 
-/// What happened on the way.
+/// The events on the way.
 #[derive(Clone, Debug, Default)]
 pub struct Story {
     /// Number of processes.

@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// What becomes of a message to a session whose last run has not ended, by the word of the agent file.
+/// The treatment of a message to a session whose last run has not ended, by the word of the agent file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Named)]
 #[named(all)]
 pub enum WhileRunning {

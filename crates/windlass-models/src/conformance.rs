@@ -34,7 +34,7 @@ pub struct Broken {
     pub provider: String,
     /// The promise.
     pub promise: &'static str,
-    /// What happened instead of the promised behaviour.
+    /// The behaviour instead of the promised one.
     pub found: String,
 }
 
@@ -67,7 +67,7 @@ pub async fn scripted(model: &dyn Model, request: &ModelRequest) -> Result<(), B
 /// model that was asked for, has a stop reason that fits its calls, and a usage.
 ///
 /// # Errors
-/// What is broken of this.
+/// The part of this that is broken.
 pub async fn fold_is_reply(model: &dyn Model, request: &ModelRequest) -> Result<(), Broken> {
     let broken = |promise, found: String| Broken { provider: model.provider().to_owned(), promise, found };
     let name = request.model.name.clone();

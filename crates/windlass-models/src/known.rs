@@ -1,8 +1,8 @@
-//! What is known of a model and its server before it is asked.
+//! Knowledge of a model and its server before it is asked.
 
 use windlass_core::policy::Wire;
 
-/// What is known of a model and its server before it is asked.
+/// Knowledge of a model and its server before it is asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// Its API, address and name, for what is learnt of it; `None`: nothing of it is remembered beyond its agent.

@@ -173,7 +173,7 @@ pub enum Delta {
     Text(String),
     /// More reasoning that can be read.
     Reasoning(String),
-    /// What must go back unchanged, and only to its provider; the last one applies.
+    /// Metadata that must go back unchanged, and only to its provider; the last one applies.
     Sealed(ProviderMetadata),
     /// An image or a file that the model made, whole.
     Media(Media),
@@ -239,7 +239,7 @@ pub trait Model: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// What is known of it by that name before it is asked. Default: nothing.
+    /// Knowledge of it by that name before it is asked. Default: nothing.
     fn known(&self, _name: &str) -> Known {
         Known::default()
     }
@@ -249,7 +249,7 @@ pub trait Model: Send + Sync + std::fmt::Debug {
         false
     }
 
-    /// What of a choice's settings its API does not take, or not so: a line each. Default: nothing.
+    /// The settings of a choice that its API does not take, or not so: a line each. Default: nothing.
     fn unsent(&self, _choice: &ModelChoice) -> Vec<String> {
         Vec::new()
     }

@@ -71,7 +71,7 @@ pub struct Finding {
     pub refuses_tools: bool,
 }
 
-/// What a model can do.
+/// The findings on a model's abilities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProbeReport {
     /// The reply to a request for one word.

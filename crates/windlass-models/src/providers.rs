@@ -63,7 +63,7 @@ pub struct Provider {
     pub structured_output: bool,
     /// How its models take calls, by patterns of their names: the first one that fits counts.
     pub calls: Vec<CallsEntry>,
-    /// What is known of its models, by patterns of their names.
+    /// Knowledge of its models, by patterns of their names.
     pub models: Vec<ModelEntry>,
     /// Its server runs on this machine: a key is sent if there is one.
     pub local: bool,

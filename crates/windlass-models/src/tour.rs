@@ -134,7 +134,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// What the tour is and can do with these tools.
+/// A text on the tour and its abilities with these tools.
 fn introduction(tools: &[&ToolSpec]) -> String {
     let examples = [
         "What is 17% of 2350?",

@@ -55,7 +55,7 @@ pub enum Error {
     NewerExport {
         /// The number of the line.
         line: u64,
-        /// What is newer: `format` or `schema`.
+        /// The newer part: `format` or `schema`.
         part: &'static str,
         /// The number of the export's.
         found: u32,

@@ -111,7 +111,7 @@ fn content_line(content: &Content) -> String {
     }
 }
 
-/// What is sent of the documents of an input whose model takes them as text only: a line each.
+/// The form in which the documents of an input are sent to a model that takes them as text only: a line each.
 pub fn documents(start: &RunStarted) -> Vec<String> {
     let RunInput::Messages(messages) = &start.input else { return Vec::new() };
     let parts = messages.iter().filter_map(|message| match message.content() {

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 /// Reads a field of what stands so far: `None` as long as it is no value of its type.
 ///
 /// # Errors
-/// What is read is no value at all.
+/// The input is no value at all.
 pub fn so_far<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Option<T>, D::Error> {
     let value = serde_json::Value::deserialize(from)?;
     Ok(T::deserialize(value).ok())

@@ -72,7 +72,7 @@ pub struct Agent {
 pub(crate) struct Parts {
     /// Its instructions, and the rules of its runs.
     pub(crate) spec: AgentSpec,
-    /// What its runs call.
+    /// The tools that its runs call.
     pub(crate) tools: Toolset,
     /// The models that its runs call.
     pub(crate) models: ModelSet,

@@ -120,7 +120,7 @@ pub(crate) struct Driver<W> {
     first_uses: Option<PostId>,
     /// Whether its first events were made durable before it was driven.
     begun: bool,
-    /// What its first append does to the head of its session.
+    /// The effect of its first append on the head of its session.
     head: Head,
     /// Set when the log failed under a delegate, or a call had no lease.
     broken: Broken,

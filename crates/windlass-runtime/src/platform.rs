@@ -1,4 +1,4 @@
-//! What a process offers to runs: time and chance, threads, errors, limits that several runs share, and what was detected of models.
+//! The services of a process to runs: time and chance, threads, errors, limits that several runs share, detected model abilities.
 //!
 //! Nothing here knows of agents.
 

@@ -241,7 +241,7 @@ fn place_within(schema: &Value, subschema: &Value, pattern: &str) -> String {
 /// Reads and checks a value that a schema describes: a run's typed input, or a reply that must be JSON (in a fence or not).
 ///
 /// # Errors
-/// What is wrong and where, in a stable order.
+/// The faults and their places, in a stable order.
 pub fn check_value(schema: &Value, value: &Value) -> Result<(), String> {
     let checker = Checker::new(schema).map_err(|error| format!("the schema is unusable: {error}"))?;
     checker.check(value).map_err(|misfit| misfit.to_string())

@@ -107,7 +107,7 @@ pub enum Error {
     #[error("the head of the request cannot be read: {fault}")]
     #[diagnostic(kind = Invalid, code = "request.head", help = "send HTTP/1.1 (RFC 9112)")]
     Head {
-        /// What is wrong.
+        /// The fault.
         fault: String,
     },
     /// The head of a request is too large.
@@ -133,21 +133,21 @@ pub enum Error {
     #[error("the body does not fit: {fault}")]
     #[diagnostic(kind = Invalid, code = "request.body", help = "/openapi.json has the shape of every body")]
     Body {
-        /// What is wrong, with its place.
+        /// The fault, with its place.
         fault: String,
     },
     /// The query does not fit.
     #[error("the query does not fit: {fault}")]
     #[diagnostic(kind = Invalid, code = "request.query", help = "/openapi.json has the parameters of every path")]
     Query {
-        /// What is wrong.
+        /// The fault.
         fault: String,
     },
     /// A part of the path does not fit.
     #[error("the path does not fit: {fault}")]
     #[diagnostic(kind = Invalid, code = "request.path_part", help = "write ids whole, as listings have them; /openapi.json has the parameters of every path")]
     PathPart {
-        /// What is wrong.
+        /// The fault.
         fault: String,
     },
     /// The value of a header or field does not fit.
@@ -156,7 +156,7 @@ pub enum Error {
     Value {
         /// The header or field.
         what: &'static str,
-        /// What is wrong.
+        /// The fault.
         fault: String,
     },
     /// The body is too large.

@@ -269,7 +269,7 @@ pub enum StoreError {
     Gone {
         /// The file.
         path: PathBuf,
-        /// What happened to the file.
+        /// The way in which the file was taken away.
         how: Taken,
     },
     /// The disk is full.
@@ -332,7 +332,7 @@ pub enum StoreError {
         help = "use the verbs of the server: start, answer, steer, pause, cancel, resume, fork"
     )]
     ReadOnly {
-        /// What was asked for, such as `append events`.
+        /// The request, such as `append events`.
         request: &'static str,
     },
     /// The server that has the log was not reached, or refused a request.

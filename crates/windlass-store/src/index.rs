@@ -89,13 +89,13 @@ impl<T> IntoIterator for Page<T> {
     }
 }
 
-/// What listings show of a run beside its events. Its holder says it with each append, so that no store folds events.
+/// The fields of a run that listings show beside its events. Its holder gives them with each append, so that no store folds events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headline {
     /// The cost of the run's model calls so far, those of its child runs included once they have ended, in picodollars (10^-12 US
     /// dollars); `None`: a price is unknown.
     pub cost: Option<u64>,
-    /// What the run's own model calls have used so far. Child runs are runs of the store and say so of themselves: a sum over runs
+    /// The usage of the run's own model calls so far. Child runs are runs of the store and say so of themselves: a sum over runs
     /// counts each call once. `None`: not known.
     pub spend: Option<Spend>,
     /// The question that the run waits with, or the first of several: at most [`HEADLINE_BYTES`] of its words.

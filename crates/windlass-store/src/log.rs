@@ -40,7 +40,7 @@ impl Batch {
     }
 }
 
-/// What the first append of a run does to the head of its session: the run that the next message continues.
+/// The effect of a run's first append on the head of its session: the run that the next message continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Head {
     /// The head stays: the run has no session, or belongs to one without continuing it (an import).
@@ -70,9 +70,9 @@ pub struct Append {
     pub uses: Option<PostId>,
     /// The last post that the holder has read. An append that ends the run is refused as long as the inbox has later ones.
     pub heard: Option<PostId>,
-    /// What the first append of a run does to the head of its session.
+    /// The effect of a run's first append on the head of its session.
     pub head: Head,
-    /// What listings show of the run after the append.
+    /// The fields of the run that listings show after the append.
     pub headline: Headline,
     /// The state of the run after the append. `Ended` and `Suspended` give up the lease in the same step. `Ended` empties the
     /// inbox, since nothing in it can be used any more.

@@ -37,7 +37,7 @@ pub struct Reclaimed {
     pub bytes: u64,
 }
 
-/// What pruning has taken out.
+/// The runs and payloads that pruning has taken out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// The runs, newest first.

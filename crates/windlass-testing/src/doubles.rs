@@ -85,7 +85,7 @@ impl Drop for Working {
     }
 }
 
-/// Who knows the truth about a call that was lost.
+/// The source of the truth about a call that was lost.
 enum Truth {
     /// The restart that lost it, of which the case knows nothing: whether it happened.
     Restart(Option<CallOutcome>),

@@ -1,7 +1,7 @@
 //! Testing agents without network, keys or real time: scripted conversations and what they are run with.
 //!
 //! # The fault kit
-//! What goes wrong around an agent, on demand:
+//! The faults around an agent, on demand:
 //! - [`FaultLog`]: a log that fails at the nth append, fills up ([`FaultLog::room`]), is slow or wholly broken;
 //! - [`CrashLog`]: the process dies right after a chosen event;
 //! - [`VolatileLog`]: the power goes, and what was not synced is lost;

@@ -63,7 +63,7 @@ pub enum Duty {
 pub struct Breach {
     /// The duty.
     pub duty: Duty,
-    /// What was found instead of the promised behaviour.
+    /// The behaviour that was found instead of the promised one.
     pub what: String,
 }
 

@@ -18,7 +18,7 @@ pub use crate::tool::{Tool, ToolContext, ToolError, ToolResult};
 /// Runs a plain function on tokio's pool for blocking work. A panic goes on in the caller, as in an async function.
 ///
 /// # Errors
-/// What the function gives; or the runtime is shutting down.
+/// An error of the function; or the runtime is shutting down.
 pub async fn blocking(function: impl FnOnce() -> ToolResult + Send + 'static) -> ToolResult {
     match tokio::task::spawn_blocking(function).await {
         Ok(result) => result,

@@ -1,7 +1,7 @@
 //! The sandbox service: an interpreter of Python in a child process, whose variables last from call to call (acorn's
 //! `ProcessSandbox`).
 //!
-//! What code may name and import is limited, and so are time, memory and output. That keeps a model's code from doing harm
+//! The names and imports of code are limited, and so are time, memory and output. That keeps a model's code from doing harm
 //! by mistake; it is no wall against code that means harm, which needs a container or a machine of its own.
 
 mod interpreter;

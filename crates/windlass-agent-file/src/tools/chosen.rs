@@ -60,7 +60,7 @@ windlass_core::schema_as!(inline [] Chosen, "chosen_tools", |generator| {
 });
 
 impl Chosen {
-    /// What is chosen.
+    /// The choice of tools.
     ///
     /// # Errors
     /// Two tools would get one name.

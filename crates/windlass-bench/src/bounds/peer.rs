@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{REPLY, prose};
 use crate::log::Outcome;
 
-/// What a call brings, so long that the whole message is just below its bound.
+/// The result of a call, so long that the whole message is just below its bound.
 fn result(kind: &str) -> String {
     let room = REPLY - 10_000;
     match kind {

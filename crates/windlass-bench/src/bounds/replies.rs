@@ -1,4 +1,4 @@
-//! What follows from replies, as the core decides it: read, checked, decided on and folded.
+//! The core's work on replies: read, checked, decided on and folded.
 
 use std::sync::Arc;
 use std::time::Duration;

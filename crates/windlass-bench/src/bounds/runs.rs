@@ -69,7 +69,7 @@ fn call(name: &str, args: String) -> Delta {
     Delta::Call { index: None, id: None, name: Some(name.to_owned()), args }
 }
 
-/// What is measured, and how.
+/// A run that is measured, with its conditions.
 struct Scenario {
     what: &'static str,
     builder: AgentBuilder,

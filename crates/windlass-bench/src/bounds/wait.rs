@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-/// What this thread has computed, in microseconds: who else uses the machine plays no part.
+/// The computing time of this thread, in microseconds. Other users of the machine play no part.
 fn computed_us() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1_000
 }
 
-/// What [`during`] has seen.
+/// The findings of [`during`].
 pub(super) struct Waited<T> {
     pub(super) output: T,
     /// How long it took, in milliseconds.

@@ -1,4 +1,4 @@
-//! What an append costs, and what a durable run costs beside one in memory.
+//! The cost of an append, and of a durable run beside one in memory.
 
 use std::io::Write as _;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a long run takes on the disk and in memory, and how fast it is read, folded and resumed.
+//! The space of a long run on the disk and in memory, and how fast it is read, folded and resumed.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -5,7 +5,7 @@ use super::{converse, read};
 use crate::protocol::{self, Reply, Request, VERSION};
 use crate::{HostResult, Limits, Program};
 
-/// What a child answers to these bytes, and its exit code.
+/// The replies of a child to these bytes, and its exit code.
 fn told(mut bytes: &[u8]) -> (Vec<Reply>, i32) {
     let mut out = Vec::new();
     let exit = converse(&mut bytes, &mut out, |_| Ok(()));

@@ -1,4 +1,4 @@
-//! What to do about what this Python does not have. Models read these texts and write the code again.
+//! Advice on features that this Python does not have. Models read these texts and write the code again.
 
 /// Parts of messages of the interpreter, and what to do instead.
 const BY_MESSAGE: &[(&str, &str)] = &[
@@ -43,7 +43,7 @@ const BY_MESSAGE: &[(&str, &str)] = &[
 const MODULES: &str = "asyncio, base64, binascii, collections, dataclasses, datetime, functools, itertools, json, math, \
      pathlib, re, typing, unicodedata";
 
-/// What to do about an error with that message.
+/// Advice on an error with that message.
 pub(super) fn of_message(kind: &str, message: &str) -> Option<String> {
     if kind == "ModuleNotFoundError" {
         let module = message.split('\'').nth(1).unwrap_or_default();
@@ -53,7 +53,7 @@ pub(super) fn of_message(kind: &str, message: &str) -> Option<String> {
     BY_MESSAGE.iter().find(|(part, _)| message.contains(part)).map(|(_, hint)| (*hint).to_owned())
 }
 
-/// What to do about a name that does not exist here, though Python or a habit of models has it.
+/// Advice on a name that does not exist here, though Python or a habit of models has it.
 pub(super) fn of_name(name: &str) -> Option<&'static str> {
     Some(match name {
         "eval" | "exec" | "compile" | "__import__" => "code cannot run other code: write it out",
@@ -76,7 +76,7 @@ pub(super) fn of_name(name: &str) -> Option<&'static str> {
     })
 }
 
-/// What to do about a call of the system that the code made.
+/// Advice on a call of the system that the code made.
 pub(super) fn of_system_call(name: &str) -> &'static str {
     match name {
         "date.today" | "datetime.now" => "code has no clock: take the time from a tool or the task",

@@ -1,4 +1,4 @@
-//! What the code prints.
+//! The output of the code.
 
 use std::borrow::Cow;
 

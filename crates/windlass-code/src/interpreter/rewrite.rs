@@ -1,5 +1,5 @@
-//! What models write and Python means are not quite the same: the source is changed at a few places before it is compiled. No
-//! line is added or removed before its end, so that errors name the lines of the original.
+//! The intent of models and the meaning of Python are not quite the same: the source is changed at a few places before it is
+//! compiled. No line is added or removed before its end, so that errors name the lines of the original.
 //!
 //! - A host function returns its result at once. `await` in front of a call of one is taken away, but not inside `async def`:
 //!   there the call is *deferred* (it returns a future), so that several coroutines wait for their calls together.
@@ -24,7 +24,7 @@ pub(super) const LATER: &str = "__later_";
 pub(super) const PARALLEL: &str = "parallel";
 /// Maximum depth to which a tree is looked at. The interpreter refuses deeper ones.
 const MOST_DEPTH: u16 = 300;
-/// What is added to a source that assigns `result`.
+/// The lines that are added to a source that assigns `result`.
 const RETURN_RESULT: &str = "\ntry:\n    return result\nexcept NameError:\n    pass\n";
 
 /// The source as it is compiled. One with syntax errors stays as it is.

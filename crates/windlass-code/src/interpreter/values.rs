@@ -14,7 +14,7 @@ use serde_json::{Map, Number, Value};
 /// Maximum nesting of a value. `serde_json` reads 127 levels, of which frames take some.
 const MOST_DEPTH: usize = 100;
 
-/// What happens to a value that JSON cannot hold.
+/// The treatment of a value that JSON cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Foreign {
     /// It is an error.
@@ -126,7 +126,7 @@ fn repr(value: &MontyObject) -> String {
     }
 }
 
-/// What to do with a value that JSON cannot hold.
+/// Advice on a value that JSON cannot hold.
 fn advice(value: &MontyObject) -> &'static str {
     if let MontyObject::Bytes(_) = value {
         "is bytes, which cannot be sent: decode it to a str first"

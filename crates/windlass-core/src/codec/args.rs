@@ -9,7 +9,7 @@ use crate::vocabulary::tool::ToolSpec;
 /// Reads and checks arguments.
 ///
 /// # Errors
-/// What is wrong and where, in a stable order.
+/// The faults and their places, in a stable order.
 pub fn check_args(tool: &ToolSpec, text: &str) -> Result<Value, String> {
     check_args_within(tool, text, &Checks::default())
 }

@@ -39,7 +39,7 @@ const REPLY: &str = "reply";
 /// The name of a call, where a reply has no form that it could be.
 const NO_FORM: &str = "reply";
 
-/// What a reply is.
+/// The content of a reply.
 #[derive(Debug)]
 pub(crate) enum ParsedReply {
     /// A call, whose place is the whole text.
@@ -184,7 +184,7 @@ fn calls(reply: &AssistantMessage) -> String {
 }
 
 impl State {
-    /// What an answer to this call is, if the call asks for a reply by schema.
+    /// The form of an answer to this call, if the call asks for a reply by schema.
     pub(crate) fn by_schema(&self, model_call: &ModelCall) -> Option<AnswerForm> {
         let policy = self.setup.policy();
         let wire = self

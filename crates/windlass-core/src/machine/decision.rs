@@ -23,7 +23,7 @@ pub(crate) struct Decision {
     pub(crate) behind: Option<Millis>,
     /// Objection of the agent's own check to the output of the reply.
     pub(crate) objection: Option<Text>,
-    /// Who gave the answer that came.
+    /// The giver of the answer that came.
     pub(crate) by: Option<AnsweredBy>,
     /// Remaining check budget of its calls.
     pub(crate) checks: Checks,

@@ -36,7 +36,7 @@ pub enum LogLevel {
     Warning,
     /// More was used than a limit allows.
     Overshot,
-    /// What somebody said was not heard.
+    /// Somebody's message was not heard.
     Unheard,
 }
 

@@ -121,7 +121,7 @@ fn answered(first: &Event) -> Option<InputKind> {
     Some(InputKind::Answered { question: question.clone(), answer: answer.clone(), by: by.clone() })
 }
 
-/// What people said to a run.
+/// The input of people to a run.
 fn control_input(first: &Event) -> Option<InputKind> {
     if let Fact::People(PeopleFact::Steered(steered)) = &first.fact {
         Some(InputKind::Steer(steered.clone()))

@@ -67,7 +67,7 @@ pub struct Context {
     pub max_tokens: Option<u64>,
     /// Share of the budget from which on a request gives a warning.
     pub warn_at: f64,
-    /// What is removed.
+    /// The content that is removed.
     pub compact: Compact,
     /// Share of the budget from which on something is removed.
     pub at: f64,

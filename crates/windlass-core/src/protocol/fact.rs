@@ -327,7 +327,7 @@ pub struct InputReceived {
     pub question: QuestionId,
     /// The answer.
     pub answer: Answer,
-    /// Who gave it, and from where; `None`: nobody has said so.
+    /// The giver, and the place; `None`: nobody has said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<AnsweredBy>,
 }

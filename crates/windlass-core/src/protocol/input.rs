@@ -91,9 +91,9 @@ pub enum InputKind {
         /// The authority that resumes the run.
         #[serde(default, skip_serializing_if = "ResumedBy::is_runtime")]
         by: ResumedBy,
-        /// What has changed while the run had no holder: it is recorded before any work restarts, so an approval holds only for an
-        /// unchanged call. With an agent in it ([`Adjusted::agent`]), another agent goes on with a run that came from elsewhere, and
-        /// every open call passes its gate anew. `None`: nothing.
+        /// The change that came while the run had no holder: it is recorded before any work restarts, so an approval holds only for
+        /// an unchanged call. With an agent in it ([`Adjusted::agent`]), another agent goes on with a run that came from elsewhere,
+        /// and every open call passes its gate anew. `None`: nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         adjusted: Option<Box<Adjusted>>,
     },
@@ -207,7 +207,7 @@ pub enum InputKind {
         question: QuestionId,
         /// The answer.
         answer: Answer,
-        /// Who gave it, and from where.
+        /// The giver, and the place.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<AnsweredBy>,
     },

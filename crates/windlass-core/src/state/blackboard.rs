@@ -20,7 +20,7 @@ const ITEM_CHARS: usize = 500;
 /// The blackboard of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Blackboard {
-    /// What the model wrote.
+    /// The model's notes.
     notes: Notes,
     /// Errors of calls.
     errors: Vec<Text>,
@@ -30,7 +30,7 @@ pub(crate) struct Blackboard {
     saved: Option<Arc<Notes>>,
 }
 
-/// What the model writes on the blackboard.
+/// The model's notes on the blackboard.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Notes {

@@ -216,7 +216,7 @@ impl Ledger {
         (self.unpriced == 0).then_some(self.cost)
     }
 
-    /// What the model calls of this run alone have used: what child runs used is theirs.
+    /// The usage of this run's own model calls: that of child runs is theirs.
     fn own(&self) -> Spend {
         let all = Spend { cost: self.cost, unpriced: self.unpriced, ..Spend::of(&self.usage, Some(0)) };
         self.others.as_ref().map_or(all, |others| all.minus(others.delegated))
@@ -344,7 +344,7 @@ impl State {
         Beyond { before: self.ledger.spent(), most: need.sure }
     }
 
-    /// What the run's own model calls have used, without those of its child runs. A sum over all runs of a log counts each call once.
+    /// The usage of the run's own model calls, without those of its child runs. A sum over all runs of a log counts each call once.
     pub fn spend(&self) -> Spend {
         self.ledger.own()
     }

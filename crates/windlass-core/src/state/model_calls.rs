@@ -49,7 +49,7 @@ pub(crate) struct ModelCall {
     sent: Option<Sent>,
     /// The part of the conversation that it sums up.
     covers: Option<Covers>,
-    /// What its failures say about its next try.
+    /// The remedies from its failures, for its next try.
     remedies: Remedies,
 }
 
@@ -119,7 +119,7 @@ impl ModelCall {
         self.covers
     }
 
-    /// What its failures say about its next try.
+    /// The remedies from its failures, for its next try.
     pub(crate) fn remedies(&self) -> &Remedies {
         &self.remedies
     }

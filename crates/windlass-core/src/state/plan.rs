@@ -62,7 +62,7 @@ pub struct DoneStep {
     pub status: Option<StepStatus>,
     /// The result that a person gave.
     pub result: Option<Text>,
-    /// What perception said of it.
+    /// The findings of perception on it.
     pub perception: Option<Perception>,
 }
 
@@ -75,7 +75,7 @@ pub struct FailedStep {
     pub result: Text,
 }
 
-/// What the loop does next.
+/// The next action of the loop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum PlanStage {
     /// Perceive the query.

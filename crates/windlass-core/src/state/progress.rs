@@ -111,7 +111,7 @@ impl Progress {
         self.input = input;
     }
 
-    /// What a person said while it ran stands there.
+    /// A person's message to the running agent stands there.
     pub(crate) fn heard(&mut self, place: usize) {
         self.steered.push(place);
     }
@@ -121,7 +121,7 @@ impl Progress {
         self.round = conversation.len().checked_sub(1);
     }
 
-    /// What the closing call is told stands from there on.
+    /// The note for the closing call stands from there on.
     pub(crate) fn closing_note_added(&mut self, place: usize) {
         self.closing = Some(place);
     }
@@ -217,7 +217,7 @@ impl Progress {
         self.essence = essence;
     }
 
-    /// What the essence has of a message.
+    /// The form of a message in the essence.
     pub(crate) fn essential(&self, place: usize, message: &Arc<Message>) -> Option<Arc<Message>> {
         if self.is_vain(place, message) {
             return None;

@@ -22,7 +22,7 @@ pub(crate) struct Questions {
     paused: Option<Paused>,
     /// Number of questions asked so far.
     asked: u32,
-    /// What answers have allowed for the rest of the session.
+    /// The rules that answers have given for the rest of the session.
     rules: Vec<Rule>,
     /// Messages to the session that runs of their own answer after this one, in order.
     queued: VectorSync<Arc<MessageQueued>>,
@@ -44,7 +44,7 @@ impl Questions {
         self.asked
     }
 
-    /// What answers have allowed for the rest of the session.
+    /// The rules that answers have given for the rest of the session.
     pub(crate) fn rules(&self) -> &[Rule] {
         &self.rules
     }
@@ -86,7 +86,7 @@ impl Questions {
         }
     }
 
-    /// What was asked about a call is settled.
+    /// The questions about a call are settled.
     pub(crate) fn settled(&mut self, call: &CallId) {
         self.open.retain(|open| open.call.as_ref() != Some(call));
     }

@@ -10,7 +10,7 @@ use crate::vocabulary::reply::{FailureKind, ModelFailure};
 /// The most waits for a quota that one model call makes.
 pub const QUOTA_WAITS: u32 = 100;
 
-/// What the failures of one model call say about its next try.
+/// The remedies from one model call's failures, for its next try.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Remedies {
     /// When models have a quota again, at most one entry for each.
@@ -140,7 +140,7 @@ impl Remedies {
 }
 
 impl State {
-    /// What a model call's failures say, this one included.
+    /// The remedies from a model call's failures, this one included.
     pub(crate) fn remedies_of(
         &self,
         model_call: &ModelCall,

@@ -158,7 +158,7 @@ fn for_agent<'r>(results: &'r Results, outcome: &CallOutcome) -> Option<&'r str>
     }
 }
 
-/// What fills the places of a failure's template.
+/// The values that fill the places of a failure's template.
 #[derive(Default)]
 struct Details {
     error: String,

@@ -123,7 +123,7 @@ impl Setup {
         self.output.clone_from(&start.output_schema);
     }
 
-    /// What an event adjusts takes the place of what stood there.
+    /// The adjustments of an event take the place of the former values.
     pub(crate) fn adjusted(&mut self, adjusted: &Adjusted) {
         if let Some(policy) = &adjusted.policy {
             self.policy = policy.clone();
@@ -280,7 +280,7 @@ impl Toolbox {
         self.binding_digests = digests.cloned();
     }
 
-    /// What can change in a run whose tools are given.
+    /// The part that can change in a run whose tools are given.
     #[cfg(test)]
     pub(crate) fn bare(self) -> Self {
         Self { visible: self.visible, binding_digests: self.binding_digests, ..Self::default() }

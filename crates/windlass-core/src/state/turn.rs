@@ -35,13 +35,13 @@ pub(crate) struct Turn {
     cut: Option<Cut>,
     /// The branches that the hook asked for after its step, with their ends.
     branched: Vec<Branched>,
-    /// What the failures of its model call say, while a pause has laid that call aside.
+    /// The remedies from its model call's failures, while a pause has laid that call aside.
     remedies: Remedies,
     /// The failure of its model call, once nothing is tried any more.
     failure: Option<Box<ModelFailure>>,
     /// The search for the items that its provider refuses.
     search: Option<Box<Search>>,
-    /// What happened several times in a row, up to this turn.
+    /// The counts of events in a row, up to this turn.
     consecutive: Consecutive,
 }
 
@@ -96,7 +96,7 @@ impl Turn {
         self.search.as_deref()
     }
 
-    /// What happened several times in a row, up to this turn.
+    /// The counts of events in a row, up to this turn.
     pub(crate) fn consecutive(&self) -> &Consecutive {
         &self.consecutive
     }

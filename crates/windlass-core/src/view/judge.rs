@@ -31,7 +31,7 @@ fn text_of(message: &Message) -> Cow<'_, str> {
     }
 }
 
-/// What was asked, and the draft: the last reply.
+/// The task, and the draft: the last reply.
 fn asked(state: &State) -> String {
     let history = state.conversation.history();
     let texts = &state.setup.policy().wording.texts;

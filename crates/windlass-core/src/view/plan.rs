@@ -1,4 +1,4 @@
-//! What perception and decision are sent: the contract, and JSON made from the plan.
+//! The requests of perception and decision: the contract, and JSON made from the plan.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ use crate::vocabulary::reply::Usage;
 /// The most bytes of one reply, where its model has no other bound (16 MiB).
 pub const MAX_REPLY_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What a model of a run is asked for.
+/// The work that a model of a run is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -43,7 +43,7 @@ impl Role {
 pub struct ModelChoice {
     /// `provider/model`, as the agent names it.
     pub name: Text,
-    /// What it is asked for. Only models of the role [`Role::Main`] are fallbacks.
+    /// The work that it is asked for. Only models of the role [`Role::Main`] are fallbacks.
     #[serde(default, skip_serializing_if = "Role::is_main")]
     pub role: Role,
     /// Sampling temperature; `None`: the provider's default.

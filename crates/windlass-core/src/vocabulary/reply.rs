@@ -112,7 +112,7 @@ impl Pico {
 }
 
 impl From<u64> for Pico {
-    /// What is too much is the most.
+    /// An amount that is too large becomes the largest.
     fn from(pico: u64) -> Self {
         let mut kept = [u8::MAX; 7];
         if pico >> 56 == 0 {

@@ -50,7 +50,7 @@ impl EffectApproval {
     }
 }
 
-/// What a server that nobody trusts hints at about one of its tools.
+/// A hint by an untrusted server about one of its tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hint {
@@ -138,7 +138,7 @@ pub struct ToolSpec {
     /// How a call is carried out.
     #[serde(default)]
     pub kind: ToolKind,
-    /// What its server hints at. It counts where effects are shown, never for what is done with a call.
+    /// The hint of its server. It counts where effects are shown, never for what is done with a call.
     #[serde(default, skip_serializing_if = "Hint::is_none")]
     pub hint: Hint,
     /// Timeout of one attempt, in milliseconds; `None`: the agent's `timeouts.tool_ms`.

@@ -41,7 +41,7 @@ pub(super) struct CutPlan {
     pub(super) seed: u64,
 }
 
-/// What came of cuts.
+/// The outcome of cuts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CutReport {
     /// Length of the reply to a start, in bytes.

@@ -1,4 +1,4 @@
-//! What of two runs must be the same: their events without times and ids, and what a reader saw of them.
+//! The parts of two runs that must be the same: their events without times and ids, and a reader's view of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -78,7 +78,7 @@ impl Request {
         Connection::open(server)?.exchange(&self.bytes())
     }
 
-    /// What is asked for, in words.
+    /// The request in words.
     pub(super) fn name(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
@@ -129,7 +129,7 @@ impl Reply {
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) socket: TcpStream,
-    /// What was received and not yet taken.
+    /// The bytes that were received and not yet taken.
     buffer: Vec<u8>,
 }
 

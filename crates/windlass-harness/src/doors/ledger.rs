@@ -23,7 +23,7 @@ that were not void are the reply. *One effect* means: the tool of a run, which m
 const REST: &str = include_str!("ledger.md");
 
 impl Campaign {
-    /// What is done, and what holds.
+    /// The work that is done, and the promises that hold.
     fn row(self) -> (&'static str, &'static str) {
         match self {
             Self::Malformed => (

@@ -28,7 +28,7 @@ const ENDED: usize = 10;
 /// Maximum length of a fault's text.
 const LONGEST_FAULT: usize = 700;
 
-/// What came of malformed requests.
+/// The outcome of malformed requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MalformedReport {
     /// Number of routes.
@@ -83,7 +83,7 @@ struct Malformed<'p> {
     chance: Chance,
     run: String,
     report: MalformedReport,
-    /// What was found wrong: all of it is shown.
+    /// The faults that were found: all are shown.
     faults: Vec<String>,
 }
 
@@ -147,7 +147,7 @@ impl<'p> Malformed<'p> {
         self.count(refused(what, reply));
     }
 
-    /// What no route takes.
+    /// Requests that no route takes.
     fn on_any(&mut self, route: &Route) {
         let token = self.place.token.clone();
         for method in ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW", "get"] {

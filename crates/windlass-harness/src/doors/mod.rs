@@ -57,7 +57,7 @@ pub enum Campaign {
     Malformed,
     /// Strangers.
     Strangers,
-    /// What is sent twice.
+    /// Requests that are sent twice.
     Twice,
     /// Cut connections.
     Cut,
@@ -78,7 +78,7 @@ pub struct DoorsPlan {
     pub only: Vec<Campaign>,
 }
 
-/// What came of them.
+/// The outcome of the campaigns.
 #[derive(Clone, Debug)]
 pub struct DoorsReport {
     seed: u64,

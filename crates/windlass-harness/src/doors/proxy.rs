@@ -34,7 +34,7 @@ fn will_reset(socket: &TcpStream) {
     let _set = rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
 }
 
-/// What the threads of a proxy share.
+/// The state that the threads of a proxy share.
 #[derive(Debug)]
 struct Shared {
     server: SocketAddr,

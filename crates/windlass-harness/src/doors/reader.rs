@@ -102,7 +102,7 @@ impl Decoder {
     }
 }
 
-/// What comes next of a stream.
+/// The next piece of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Next {
     Event(StreamEvent),
@@ -181,7 +181,7 @@ impl Stream {
     }
 }
 
-/// What a reader has seen of a run, over all its connections. It is checked as it comes.
+/// A reader's view of a run, over all its connections. It is checked as it comes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     /// The events, in order and without a gap.
@@ -298,7 +298,7 @@ impl Seen {
     }
 }
 
-/// Who has come after the reply was stored sees no pieces of it. Whoever has seen one sees all.
+/// A reader that has come after the reply was stored sees no pieces of it. One that has seen a piece sees all.
 fn whole(seq: u64, what: &str, pieces: Option<&String>, whole: &str) -> Result<(), String> {
     match pieces {
         Some(pieces) if pieces != whole => {

@@ -55,7 +55,7 @@ pub(super) struct RestartPlan {
     pub(super) seed: u64,
 }
 
-/// What came of restarts.
+/// The outcome of restarts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RestartReport {
     /// Runs at once.

@@ -37,7 +37,7 @@ const CLOSED: Duration = Duration::from_secs(90);
 /// The receive buffer of a reader that never reads, in bytes.
 const BUFFER: usize = 4 << 10;
 
-/// What a soak has shown.
+/// The measures of a soak.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlowReport {
     /// Duration.

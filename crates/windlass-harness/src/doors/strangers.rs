@@ -18,7 +18,7 @@ use crate::ground::Ground;
 /// Time within which a run comes to its question.
 const ASKED: Duration = Duration::from_secs(30);
 
-/// What strangers have met.
+/// The refusals that strangers have met.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StrangersReport {
     /// Requests by a kind of stranger, all refused.
@@ -348,7 +348,7 @@ impl<'p> Strangers<'p> {
         Ok(())
     }
 
-    /// What looks like authority.
+    /// Forged approvals.
     fn forged(&mut self) -> Result<(), String> {
         let ada = self.place.token_of("ada", &[], &[])?;
         let answers = format!("/v1/runs/{}/answer", self.own.run);

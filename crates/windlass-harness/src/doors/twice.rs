@@ -1,5 +1,5 @@
-//! What is sent twice is done once: equal requests at the same moment, and requests that are repeated because the server was killed
-//! between admission and reply.
+//! A request that is sent twice is done once: equal requests at the same moment, and requests that are repeated because the server
+//! was killed between admission and reply.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -33,7 +33,7 @@ pub(super) struct TwicePlan {
     pub(super) seed: u64,
 }
 
-/// What came of repeats.
+/// The outcome of repeats.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TwiceReport {
     /// Rounds of 64 equal requests.

@@ -1,4 +1,4 @@
-//! What `#[derive(Diagnostic)]` makes: kind, code and help of an error, from an attribute at each variant.
+//! The code that `#[derive(Diagnostic)]` makes: kind, code and help of an error, from an attribute at each variant.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};

@@ -1,4 +1,4 @@
-//! What `#[derive(Named)]` makes: the names of an enum's variants.
+//! The code that `#[derive(Named)]` makes: the names of an enum's variants.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -55,7 +55,7 @@ pub(crate) fn named(input: TokenStream) -> Result<TokenStream> {
     })
 }
 
-/// What an enum asks for beside `name`.
+/// The items that an enum asks for beside `name`.
 #[derive(Default)]
 struct Asked {
     /// `ALL` and `from_name`.

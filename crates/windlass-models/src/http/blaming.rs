@@ -12,8 +12,8 @@ const ABOUT: [&str; 6] = ["schema", "parameters", "properties", "description", "
 /// The lists of tools in a request, the innermost first.
 const LISTS: [&str; 3] = ["function_declarations", "functiondeclarations", "tools"];
 
-/// What stands between a list and a place in it: `tools[3]`, `tools.3`, `/tools/3`, `('body', 'tools', 3)` of pydantic, and the same as
-/// JSON.
+/// The text between a list and a place in it: `tools[3]`, `tools.3`, `/tools/3`, `('body', 'tools', 3)` of pydantic, and the same
+/// as JSON.
 const BETWEEN: [&str; 7] = ["[", ".", "/", "', ", "',", "\", ", "\","];
 
 /// Names the tool that a failed request was refused for, if it was one.

@@ -32,7 +32,7 @@ pub(super) struct Restoring {
     output: Option<Arc<Value>>,
     /// The calls, and the text if it has a schema.
     held: Assembler,
-    /// What goes back to the provider: it lists the text's parts by their length.
+    /// The metadata that goes back to the provider: it lists the text's parts by their length.
     sealed: Option<ProviderMetadata>,
     /// The lengths of the text, once it was given out.
     lengths: Option<Lengths>,
@@ -201,7 +201,7 @@ impl Restoring {
     }
 }
 
-/// What goes back to the provider, for the text that was given out.
+/// The metadata that goes back to the provider, for the text that was given out.
 fn fitted(sealed: ProviderMetadata, Lengths { before, after }: Lengths) -> ProviderMetadata {
     if before == after {
         return sealed;

@@ -10,7 +10,7 @@ use crate::{WrittenRequest, providers};
 /// The variable of a key whose origin says nothing of one.
 const SOME_KEY: &str = "API_KEY";
 
-/// What the requests to a server have in common.
+/// The parts that the requests to a server have in common.
 pub(super) struct RequestParts<'s> {
     pub(super) facts: &'s WireFacts,
     pub(super) url: &'s str,

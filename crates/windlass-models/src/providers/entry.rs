@@ -52,7 +52,7 @@ impl<'de> Deserialize<'de> for Entries {
     }
 }
 
-/// What a file says of one provider. What it leaves out is as it was, or as usual.
+/// A file's entry for one provider. A field that it leaves out is as it was, or as usual.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
@@ -95,7 +95,7 @@ pub struct Entry {
     /// How its models take calls, where they know no tools.
     #[serde(default)]
     pub calls: Vec<CallsEntry>,
-    /// What is known of its models.
+    /// Knowledge of its models.
     #[serde(default)]
     pub models: Vec<ModelEntry>,
     /// Its server runs on this machine, and needs no key.
@@ -125,7 +125,7 @@ pub struct CallsEntry {
     pub by: CallWire,
 }
 
-/// What is known of some models. The first entry that fits a name and says a thing counts.
+/// Knowledge of some models. The first entry that fits a name and says a thing counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelEntry {

@@ -12,7 +12,7 @@ pub(crate) struct Placeholder<'u> {
 /// A URL with its placeholders filled in.
 ///
 /// # Errors
-/// What `fill` says, or a placeholder that has no end.
+/// The error of `fill`, or a placeholder that has no end.
 pub(crate) fn placeholders(
     url: &str,
     mut fill: impl FnMut(&Placeholder<'_>) -> Result<String, String>,

@@ -15,7 +15,7 @@ const MEANINGS: [(&[&str], &str); 3] = [
     (&["files", "documents", "folder"], "list"),
 ];
 
-/// What the first line of a message asks for.
+/// The request in the first line of a message.
 pub(super) struct Question<'t> {
     line: &'t str,
     words: Vec<&'t str>,
@@ -97,7 +97,7 @@ impl<'t> Question<'t> {
         (0..times.max(1)).filter_map(call).collect()
     }
 
-    /// What a parameter of that name may be given.
+    /// The values that a parameter of that name may be given.
     fn texts(&self, spec: &ToolSpec, parameter: &str) -> Vec<String> {
         let lists = names(spec).iter().any(|name| name == "list");
         let paths = self.words.iter().filter(|word| is_path(word)).map(|word| (*word).to_owned());

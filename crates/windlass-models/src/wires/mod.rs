@@ -260,7 +260,7 @@ pub struct DecodeError {
     pub refuses: Option<Refusal>,
     /// The provider's words, or what is wrong with them. Not masked yet.
     pub message: String,
-    /// What the provider counted in a whole reply that is none nevertheless. A stream's decoder says it by
+    /// The usage that the provider counted in a whole reply that is none nevertheless. A stream's decoder says it by
     /// [`usage`](Decode::usage).
     pub usage: Usage,
 }

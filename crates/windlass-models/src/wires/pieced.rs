@@ -22,7 +22,7 @@ pub struct PiecedTexts {
     pub(crate) ends: &'static [&'static str],
 }
 
-/// What identifies a text.
+/// The mark that identifies a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdentifiedBy {
     /// The path of the object.

@@ -26,7 +26,7 @@ const MAX_CHOICES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Sent<'s> {
     pub(crate) schema: Cow<'s, Value>,
-    /// What the schema says no longer, for the description.
+    /// The rule that the schema no longer states, for the description.
     pub(crate) rule: Option<String>,
 }
 
@@ -143,7 +143,7 @@ struct Choices<'s> {
 }
 
 impl Choices<'_> {
-    /// What the choices among these keywords bring.
+    /// The properties that the choices among these keywords bring.
     fn of(&mut self, fields: &Map<String, Value>, depth: usize) -> Lifted {
         let mut all = Lifted::default();
         if depth > MAX_DEPTH {

@@ -9,7 +9,7 @@ use super::strict::tool_forms;
 use crate::ModelRequest;
 use crate::model::prefix::Form;
 
-/// What stands before and behind the tools.
+/// The bytes before and behind the tools.
 #[derive(Clone, Copy)]
 pub(crate) struct Brackets {
     pub(crate) open: &'static [u8],

@@ -111,7 +111,7 @@ pub fn numbered(batch: &Batch) -> impl Iterator<Item = (u64, &Event)> {
     (batch.first..).zip(batch.events.iter())
 }
 
-/// What listings show of a run in that state.
+/// The headline of a run in that state, for listings.
 pub fn headline(state: &State) -> Headline {
     let question = state.questions().first().map(|open| &open.text);
     let question = question.map(|text| match text.get(..text.floor_char_boundary(HEADLINE_BYTES)) {

@@ -100,7 +100,7 @@ pub async fn artifact_bytes(log: &dyn Store, run: RunId, sha256: &str) -> Result
     Ok(None)
 }
 
-/// What a model made in a reply.
+/// The media that a model made in a reply.
 fn made(fact: &Fact) -> &[Media] {
     if let Fact::Model(ModelFact::Completed(turn)) = fact { &turn.media } else { &[] }
 }

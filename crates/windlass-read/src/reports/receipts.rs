@@ -43,7 +43,7 @@ pub struct Receipt {
     pub result_sha256: Option<String>,
     /// The input of the hashes.
     pub hashed: Hashed,
-    /// Who gave the result.
+    /// The source of the result.
     pub result_from: ResultFrom,
     /// Whether it changes nothing outside the run, because the tool's server says that it only reads, or because its provider reads, computes
     /// or draws for the reply alone: such a call is not shown as an effect.
@@ -78,7 +78,7 @@ impl Hashed {
     pub const MADE: Self = Self { args: "nothing", result: "the bytes of the file" };
 }
 
-/// Who gave the result of a call.
+/// The source of a call's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultFrom {

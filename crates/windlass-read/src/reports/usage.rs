@@ -1,4 +1,4 @@
-//! What runs used, by agent, model and tool: calls, tokens, cost, and how long they took.
+//! The usage of runs, by agent, model and tool: calls, tokens, cost, and how long they took.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::timeline::{ModelCallEnd, Timeline};
 /// Maximum number of runs that are read.
 const MOST_RUNS: usize = 100_000;
 
-/// What runs used, with the runs that did their tasks.
+/// The usage of runs, with the runs that did their tasks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UsageReport {
     /// By agent: its runs.
@@ -26,7 +26,7 @@ pub struct UsageReport {
     pub tools: BTreeMap<Text, Used>,
 }
 
-/// What an agent, a model or a tool was used for.
+/// The usage of an agent, a model or a tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Used {
     /// Number of runs or calls.

@@ -17,7 +17,7 @@ pub struct ModelCall {
     pub purpose: Purpose,
     /// The model that was asked, as the agent names it.
     pub model: Text,
-    /// What that model is asked for.
+    /// The work that the model is asked for.
     pub role: Role,
     /// The number of the event that began it; `None`: the run's log does not say.
     pub began: Option<u64>,
@@ -73,7 +73,7 @@ impl ModelCall {
 pub struct ModelTurns {
     /// Its name, as the agent names it.
     pub model: String,
-    /// What it is asked for.
+    /// The work that it is asked for.
     pub role: Role,
     /// Number of replies, whatever their purpose.
     pub turns: u64,

@@ -59,7 +59,7 @@ impl BreakCause {
 pub(super) struct Prefixes {
     /// The model of the last request, and when it was answered.
     last: Option<(u32, Millis)>,
-    /// What has changed since.
+    /// The change since.
     pending: Option<(u64, BreakCause)>,
     breaks: Vec<PrefixBreak>,
 }

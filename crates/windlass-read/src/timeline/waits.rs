@@ -1,4 +1,4 @@
-//! What a run waits for: models, tools, agents, quotas, retries and people.
+//! The waits of a run: for models, tools, agents, quotas, retries and people.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use windlass_macros::Named;
 pub struct Wait {
     /// Its number among the waits that were read, from 1.
     pub number: u64,
-    /// What it is for.
+    /// Its cause.
     pub on: WaitOn,
     /// When it began.
     pub since: Millis,

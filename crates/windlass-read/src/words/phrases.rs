@@ -20,7 +20,7 @@ use super::refused;
 use super::{Calls, Cuts, count, limit, name, outcome, rejection, with_parts};
 use hedged::hedge;
 
-/// What the event says that the run did.
+/// The run's action that the event records.
 pub fn phrase(fact: &Fact, calls: &Calls, cuts: &Cuts) -> String {
     match fact {
         Fact::Run(run) => of_run(run, cuts),
@@ -216,7 +216,7 @@ fn step_finished(finished: &StepFinished, cuts: &Cuts) -> String {
     }
 }
 
-/// What a planned step does, in words.
+/// The kind of a planned step, in words.
 pub fn kind_of(work: &StepWork) -> &'static str {
     match work {
         StepWork::Code(_) => "code",

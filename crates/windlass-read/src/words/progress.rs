@@ -41,7 +41,7 @@ fn warning(text: impl Into<String>) -> Progress {
     Progress { is_warning: true, text: text.into() }
 }
 
-/// What people say to a run, and what becomes of it.
+/// The messages of people to a run, and the run's progress.
 fn of_run(fact: &Fact, cuts: &Cuts) -> Option<Progress> {
     if let Fact::Run(RunFact::Resumed(resumed)) = fact {
         Some(remark(format!("resumed{}", behind(resumed))))
@@ -65,7 +65,7 @@ fn of_run(fact: &Fact, cuts: &Cuts) -> Option<Progress> {
     }
 }
 
-/// What becomes of a call.
+/// The progress of a call.
 fn of_call(fact: &Fact, at: Millis, calls: &Calls, cuts: &Cuts) -> Option<Progress> {
     let result =
         |call: &CallId, text: &str| Some(remark(format!("<- {}: {}", calls.name(call), cuts.line(text))));
@@ -133,7 +133,7 @@ fn of_context(fact: &Fact, cuts: &Cuts) -> Option<Progress> {
     }
 }
 
-/// What becomes of a model call.
+/// The progress of a model call.
 fn of_turn(fact: &Fact, at: Millis, cuts: &Cuts) -> Option<Progress> {
     if let Fact::Model(ModelFact::Started(turn)) = fact {
         refused::probing(turn).map(|words| remark(format!("asked again {words}")))

@@ -9,7 +9,7 @@ use crate::timeline::{Wait, WaitOn, Waits};
 /// Maximum number of tools that are named.
 const NAMES: usize = 3;
 
-/// What a run waits for at that time; `doing` is added to the model that speaks. `None`: it waits for nothing.
+/// The waits of a run at that time; `doing` is added to the model that speaks. `None`: it waits for nothing.
 pub fn waiting(waits: &Waits, now: Millis, doing: &str) -> Option<String> {
     let speaking = waits.speaking().map(|wait| wait.number);
     let in_words = |wait: &Wait| {

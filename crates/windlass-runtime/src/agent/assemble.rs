@@ -55,7 +55,7 @@ pub struct Assembly {
     pub unmatched: Vec<UnmatchedPattern>,
 }
 
-/// What is gathered for the user while a family of agents is assembled.
+/// Notes for the user that are gathered while a family of agents is assembled.
 #[derive(Default)]
 struct Gathered {
     chosen: Vec<String>,
@@ -64,7 +64,7 @@ struct Gathered {
     environment: Option<Arc<dyn Environment>>,
     /// Where the files of delegates are read from; `None`: the disk.
     kept: Option<AgentSource>,
-    /// What the agent and its delegates were read from.
+    /// The files that the agent and its delegates were read from.
     source: Option<AgentSource>,
     /// Tools of the servers of the agent that is being assembled.
     served: ServedTools,

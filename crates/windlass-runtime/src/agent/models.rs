@@ -25,7 +25,7 @@ pub(crate) struct ModelSet {
     stated: Arc<OnceLock<Vec<Known>>>,
     /// How each is asked for the agent's output as far as is known of it, in that order: found by the first run.
     outputs: Arc<OnceLock<Vec<Option<OutputBy>>>>,
-    /// What runs of this process detected of models that have no id.
+    /// Abilities of models without an id that runs of this process detected.
     detected: Arc<RwLock<BTreeMap<Text, Detected>>>,
     /// Forms and encodings of its tools' schemas, shared by the requests of all its runs.
     pub(crate) prefix: PrefixCell,

@@ -21,7 +21,7 @@ pub trait People: Send + Sync + std::fmt::Debug {
         true
     }
 
-    /// Who these people are, and from where they answer: it is recorded with each answer. Default: nobody says so.
+    /// The name of these people, and the place that they answer from: both are recorded with each answer. Default: nobody says so.
     fn by(&self) -> Option<AnsweredBy> {
         None
     }

@@ -184,7 +184,7 @@ impl Prompting {
     }
 }
 
-/// What a builder makes.
+/// The prompt that a builder makes.
 pub(crate) fn generated(
     agent: &str,
     builder: &dyn PromptBuilder,

@@ -12,7 +12,7 @@ use crate::agent::Agent;
 use crate::agent::files::AgentFiles;
 use crate::platform::retry::Pauses;
 
-/// What the log has from the version on that an append expected.
+/// The content of the log from the version on that an append expected.
 enum There {
     /// Nothing: the append was not written, or not yet.
     Nothing,

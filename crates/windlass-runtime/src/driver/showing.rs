@@ -12,7 +12,7 @@ use super::work::Work;
 use crate::driver::updates::Update;
 use crate::platform::error::Error;
 
-/// What is needed of the state before an append.
+/// The parts of the state before an append that are needed.
 pub(super) struct Before {
     /// `None`: nobody is told of each event.
     pub(super) state: Option<Arc<State>>,
@@ -21,7 +21,7 @@ pub(super) struct Before {
 }
 
 impl<W: Work> Driver<W> {
-    /// What is needed later of the state as it is. Where nobody listens that is next to nothing, so that the state can change in place.
+    /// The parts of the state that are needed later. Where nobody listens they are few, so that the state can change in place.
     pub(super) fn before(&self) -> Before {
         Before { state: self.tells().then(|| self.state.clone()), overshot: self.state.overshot_limits() }
     }

@@ -159,7 +159,7 @@ async fn spill_content(to: To<'_>, content: &mut Content) -> Result<(), StoreErr
     Ok(())
 }
 
-/// What stands for a text: its base64 is of no use to a model, and of what is left, what is too long is cut. `None`: the text
+/// The parts that stand for a text: its base64 is of no use to a model, and the rest is cut where it is too long. `None`: the text
 /// itself.
 async fn spill_text(to: To<'_>, text: &Text) -> Result<Option<Vec<Part>>, StoreError> {
     let data = base64_in(to, text).await;

@@ -39,7 +39,7 @@ pub(crate) struct Beginning {
     request_digest: Option<Text>,
 }
 
-/// What a run begins with.
+/// The opening of a run.
 pub(crate) enum Opening {
     /// Messages, or an object for an agent with typed input.
     Messages(RunMessages),
@@ -49,7 +49,7 @@ pub(crate) enum Opening {
     Fork(Box<RunStarted>),
 }
 
-/// What a child run has from its parent.
+/// The data that a child run has from its parent.
 struct Child {
     parent: RunId,
     budget: Budget,
@@ -355,8 +355,8 @@ fn behind_instructions(prompt: &[Arc<Message>], reminder: Message) -> Arc<Vec<Ar
     Arc::new(prompt)
 }
 
-/// What the first append of a run does to the head of its session: it moves it from the base, where that is of the same session. A fork
-/// stands in a session of its own.
+/// The effect of a run's first append on the head of its session: it moves it from the base, where that is of the same session. A
+/// fork stands in a session of its own.
 fn head_of(start: &RunStarted, base: Option<&State>) -> Head {
     if start.session.is_none() {
         return Head::Stays;

@@ -99,7 +99,7 @@ async fn taken_over(agent: &Agent, which: TakeOver, fence: &Fence) -> Result<(St
     Ok((state, InputKind::Resumed { holder, epoch, by: resumed_by, adjusted }))
 }
 
-/// What has changed since the run had a holder.
+/// The changes since the run had a holder.
 fn adjustment(agent: &Agent, state: &State, other: OtherAgent) -> Option<Adjusted> {
     let changed = changed_since(agent, state);
     let switches = other == OtherAgent::Switches && !agent.is_of(state);
@@ -113,7 +113,7 @@ fn adjustment(agent: &Agent, state: &State, other: OtherAgent) -> Option<Adjuste
     Some(Adjusted { switched, ..changed.unwrap_or_default() })
 }
 
-/// What an imported run works with from here on.
+/// The settings that an imported run works with from here on.
 async fn adoption(agent: &Agent, state: &State) -> Result<Adjusted, Error> {
     let start = start_of(&**agent.log(), state.run()).await?;
     let own = start_again(agent, &**agent.log(), &start).await?;

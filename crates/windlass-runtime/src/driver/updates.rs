@@ -212,7 +212,7 @@ pub struct Updates {
 impl Updates {
     /// The next update; `None` once the run is no longer driven here.
     ///
-    /// Who lags by more than [`UPDATES_KEPT`] loses the pieces up to the next fact, so that no text ever has a hole.
+    /// A reader that lags by more than [`UPDATES_KEPT`] loses the pieces up to the next fact, so that no text ever has a hole.
     pub async fn next(&mut self) -> Option<Update> {
         loop {
             if let Some(batch) = self.late.pop_front() {

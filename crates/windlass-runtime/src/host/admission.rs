@@ -162,7 +162,7 @@ pub(crate) async fn next_behind(
     }
 }
 
-/// What becomes of a message to this busy session; `None`: the run has ended meanwhile.
+/// The admission of a message to this busy session; `None`: the run has ended meanwhile.
 async fn admit_to_busy(
     agent: &Agent,
     run: RunId,

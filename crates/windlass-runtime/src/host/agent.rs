@@ -1,4 +1,4 @@
-//! What a program does with an agent: it starts runs, continues them, and reaches those that are driven elsewhere.
+//! A program's operations on an agent: starting runs, continuing them, and reaching those that are driven elsewhere.
 
 use std::panic::resume_unwind;
 use std::thread;

@@ -93,7 +93,7 @@ pub(crate) async fn cancel_under(
     being_cancelled(log, run).await
 }
 
-/// What becomes of a run whose cancellation was posted. Where nobody drives it, it is ended here.
+/// The outcome for a run whose cancellation was posted. Where nobody drives it, it is ended here.
 pub(crate) async fn being_cancelled(log: &Arc<dyn Store>, run: RunId) -> Result<Cancelled, Error> {
     let ended = async || -> Result<Option<Cancelled>, Error> {
         let state = load(&**log, run).await?;

@@ -42,7 +42,7 @@ pub struct Start {
     pub whole_replies: bool,
 }
 
-/// Who sees the pieces of a run's replies from its beginning.
+/// The readers that see the pieces of a run's replies from its beginning.
 enum Audience {
     /// Whoever starts it ([`LiveRun::updates`]).
     Starter(Updates),

@@ -175,7 +175,7 @@ impl Follower {
         self.ready.push_back((Position { version: batch.last(), attempt }, Update::Events(batch)));
     }
 
-    /// What was read of a reply that has completed; `None`: no piece of it is shown.
+    /// The position in a completed reply up to which it was read; `None`: no piece of it is shown.
     async fn read_of(
         &mut self,
         action: u64,

@@ -352,7 +352,7 @@ impl Attempt {
         !self.mixed
     }
 
-    /// What was read by who has read all of it.
+    /// The position of a reader that has read all of it.
     fn read(&self) -> AttemptPosition {
         let last = self.pieces.last().map(|(_, read)| *read);
         last.unwrap_or_else(|| AttemptPosition::start(self.action, self.round))
@@ -364,7 +364,7 @@ impl Attempt {
         }
     }
 
-    /// What holds for the calls after this one, too.
+    /// The part that holds for the calls after this one, too.
     fn kept(&self) -> Self {
         Self { missed: self.missed, strayed: self.strayed, ..Self::default() }
     }

@@ -27,7 +27,7 @@ pub(super) struct Keyed {
     post: PostKey,
 }
 
-/// What became of an earlier sending of a request.
+/// The outcome of an earlier sending of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Earlier {
     /// There was none, or it was refused.

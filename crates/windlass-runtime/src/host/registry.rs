@@ -48,7 +48,7 @@ struct Agents {
     kept: VecDeque<(KeptKey, Agent)>,
 }
 
-/// What makes two agents of kept files the same: the files, and the models that `auto` stands for.
+/// The key by which two agents of kept files are the same: the files, and the models that `auto` stands for.
 type KeptKey = (Text, Vec<String>);
 
 struct Registered {

@@ -1,4 +1,4 @@
-//! What a supervisor has taken up, and what it reports of it.
+//! The work that a supervisor has taken up, and its reports of it.
 
 use std::collections::BTreeMap;
 
@@ -24,14 +24,14 @@ pub struct Report {
     pub outcome: Outcome,
 }
 
-/// What was taken up is no longer driven here.
+/// A run that was taken up is no longer driven here.
 #[derive(Debug)]
 pub(super) struct Done {
     /// The run that was due, or behind which a message waited.
     pub(super) taken: RunId,
     /// Whether it is left alone as it is.
     pub(super) remains: bool,
-    /// What is reported; `None`: nothing was driven.
+    /// The report; `None`: nothing was driven.
     pub(super) report: Option<Report>,
 }
 

@@ -23,7 +23,7 @@ const NAMED: usize = 5;
 /// The version of a run that the sender of a request saw. `None`: whatever it is.
 pub type Seen = Option<u64>;
 
-/// What belongs to a request in addition to what it asks for.
+/// The data of a request in addition to its subject.
 ///
 /// ```
 /// use windlass_runtime::host::Request;
@@ -93,7 +93,7 @@ pub struct Answering {
     pub question: QuestionSeen,
     /// The answer.
     pub answer: Answer,
-    /// Who gives it.
+    /// The giver of the answer.
     pub by: AnsweredBy,
     /// The idempotency key ([`Request::key`]).
     pub key: Option<Text>,

@@ -161,7 +161,7 @@ impl Scoped {
         Ok(delivery)
     }
 
-    /// What became of a request, which another sending under its key may have brought meanwhile.
+    /// The outcome of a request, which another sending under its key may have brought meanwhile.
     async fn delivered(
         &self,
         sent: Result<Delivery, Error>,

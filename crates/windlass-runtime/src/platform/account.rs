@@ -27,7 +27,7 @@ pub(crate) struct SharedAccount {
     family: Arc<Family>,
 }
 
-/// What the accounts of a family have together.
+/// The state that the accounts of a family share.
 #[derive(Default)]
 struct Family {
     /// Held while a call draws on one account after another: nobody sees what it takes and gives back.

@@ -34,7 +34,7 @@ struct Memory {
     entries: BTreeMap<String, Entry>,
 }
 
-/// What was detected of a model.
+/// The abilities of a model that were detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detected {
     /// How calls go to it, where it takes no tools.
@@ -66,7 +66,7 @@ pub fn keep_in(file: PathBuf) {
     (memory.file, memory.read) = (Some(file), false);
 }
 
-/// What runs have lately detected of the model with this [id](windlass_models::Known::id).
+/// The abilities that runs have lately detected of the model with this [id](windlass_models::Known::id).
 pub fn detected(id: &str, now: Millis) -> Detected {
     let mut memory = memory();
     memory.read_once();

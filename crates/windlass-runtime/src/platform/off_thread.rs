@@ -1,6 +1,6 @@
 //! Long work of a run on large input, away from the thread that drives it.
 //!
-//! What is done so: input masked and decided on, requests and the pieces of replies, arguments read, tasks and starts of runs made.
+//! Such work is: input masked and decided on, requests and the pieces of replies, arguments read, tasks and starts of runs made.
 //! Small input stays where it is.
 
 use crate::platform::environment::Environment;

@@ -11,7 +11,7 @@ use super::tokens::{Token, Tokens};
 use super::verb::Verb;
 use crate::error::Error;
 
-/// Who asks.
+/// The sender of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     token: Option<Token>,

@@ -21,7 +21,7 @@ pub const LINES: &str = "warn,windlass::request=info,windlass::audit=info,windla
 /// The header in which proxies name those who they speak for.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// What is known of a request before it is served.
+/// The facts of a request that are known before it is served.
 #[derive(Debug)]
 pub(crate) struct Line {
     method: Method,

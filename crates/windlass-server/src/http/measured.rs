@@ -21,11 +21,11 @@ pub(crate) struct MeasuredLog {
     uses: Mutex<HashMap<Text, Arc<Uses>>>,
 }
 
-/// What is known of a run that is driven here.
+/// The figures of a run that is driven here.
 #[derive(Clone, Debug)]
 struct Counted {
     uses: Arc<Uses>,
-    /// What it has used so far: all of it was counted, or was used elsewhere.
+    /// Its usage so far: all of it was counted, or was used elsewhere.
     spend: Spend,
 }
 

@@ -43,7 +43,7 @@ impl<S> Paced<S> {
         status.is_some()
     }
 
-    /// What sending has come to, or that it takes too long.
+    /// The outcome of sending, or a fault if it takes too long.
     fn watched<T>(&mut self, context: &mut Context<'_>, sent: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if sent.is_ready() {
             self.stuck = None;

@@ -22,7 +22,7 @@ use super::server::Server;
 use super::verb::Verb;
 use crate::error::Error;
 
-/// Who may use a route.
+/// The callers that may use a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Anybody.
@@ -61,7 +61,7 @@ impl<P, Q, B> Call<P, Q, B> {
     }
 }
 
-/// What a request is made of before its types are known.
+/// The parts of a request before its types are known.
 #[derive(Debug)]
 pub(crate) struct Arrived {
     pub(crate) server: Server,

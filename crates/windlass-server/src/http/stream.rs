@@ -38,7 +38,7 @@ pub(crate) struct StreamEvent {
     pub(crate) data: Bytes,
 }
 
-/// What a source has next.
+/// The next event of a source.
 pub(crate) enum Next {
     /// An event.
     Event(StreamEvent),
@@ -101,7 +101,7 @@ impl Reply for EventStream {
 /// The state of a stream between two of its pieces.
 struct Open<S: Source> {
     server: Server,
-    /// What is waited for.
+    /// The future that is waited for.
     next: Pin<Box<dyn Future<Output = (S, Next)> + Send>>,
     /// The rest of an event that is being sent.
     sending: VecDeque<Bytes>,

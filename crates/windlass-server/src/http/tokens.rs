@@ -108,7 +108,7 @@ struct Known {
     tokens: Arc<BTreeMap<Text, Token>>,
 }
 
-/// What changes with a file.
+/// The attributes that change with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: u64,

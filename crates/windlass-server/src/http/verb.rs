@@ -2,7 +2,7 @@
 
 use windlass_macros::Named;
 
-/// What a token allows its holder to do.
+/// An action that a token allows its holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Named)]
 #[named(all)]
 pub enum Verb {

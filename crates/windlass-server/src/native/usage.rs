@@ -1,4 +1,4 @@
-//! What runs have used, by day and owner.
+//! The usage of runs, by day and owner.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

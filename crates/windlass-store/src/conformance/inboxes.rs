@@ -174,7 +174,7 @@ pub async fn a_key_is_posted_once(log: Arc<dyn Store>) -> Verdict {
     refused("a new one after the end", log.post(run, under("bob", 1, "late")).await, "store.ended").map(drop)
 }
 
-/// What was posted under a key is found by it, whichever run it was posted to: the newest post that was used, else the newest that
+/// A post under a key is found by it, whichever run it was posted to: the newest post that was used, else the newest that
 /// waits, for each owner. A refused one is not found, nor is one that ended with its run.
 pub async fn a_post_is_found_by_its_key(log: Arc<dyn Store>) -> Verdict {
     let (first, second) = (begin(&*log, 1).await?, begin(&*log, 2).await?);

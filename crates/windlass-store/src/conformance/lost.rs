@@ -114,7 +114,7 @@ impl LostReplies {
         Arc::new(Self { inner, coming: Mutex::default() })
     }
 
-    /// What happens to the next requests that write, in their order; `None`: nothing. Later ones are answered.
+    /// The loss at each of the next requests that write, in their order; `None`: none. Later ones are answered.
     pub fn lose(&self, coming: impl IntoIterator<Item = Option<Lost>>) {
         *self.lock() = coming.into_iter().collect();
     }

@@ -158,7 +158,7 @@ pub async fn all(make: impl Fn() -> Arc<dyn Store>) -> Verdict {
 /// Runs a check on this thread, without any async runtime, for at most a minute.
 ///
 /// # Errors
-/// What the check found, or that it did not end.
+/// The fault that the check found, or that it did not end.
 pub fn run(check: impl Future<Output = Verdict>) -> Verdict {
     let until = Instant::now() + PATIENCE;
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));

@@ -32,7 +32,7 @@ async fn used(log: &dyn Store, number: u32, at: Millis, owner: &str, agent: &str
     works("its use", log.append(Append { headline, ..append(id(number), 1, steered(2, 1)) }).await)
 }
 
-/// What a filter promises, counted over all lines of a listing.
+/// The sums that a filter promises, counted over all lines of a listing.
 async fn counted(log: &dyn Store, filter: &UsageFilter) -> Result<Vec<DailyUsage>, String> {
     let UsageFilter { owner, agent, since, until, .. } = filter.clone();
     let runs = RunFilter { owner, agent, since, until, limit: 1_000, ..RunFilter::default() };
@@ -44,8 +44,8 @@ async fn counted(log: &dyn Store, filter: &UsageFilter) -> Result<Vec<DailyUsage
     Ok(sums(runs.map(used), filter))
 }
 
-/// What runs used is summed up by the days on which they began, by owner and by agent where that is asked for: the newest day first.
-/// Each sum is that of a listing with the same conditions. The last append of a run counts, and no other.
+/// The usage of runs is summed up by the days on which they began, by owner and by agent where that is asked for: the newest day
+/// first. Each sum is that of a listing with the same conditions. The last append of a run counts, and no other.
 pub async fn use_is_summed_up_by_day_owner_and_agent(log: Arc<dyn Store>) -> Verdict {
     let usage = async |filter: &UsageFilter| works("a sum", log.usage(filter.clone()).await);
     let all = UsageFilter::default();

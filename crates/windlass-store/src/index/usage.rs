@@ -31,7 +31,7 @@ pub struct UsageFilter {
     pub limit: usize,
 }
 
-/// What the runs of a day have used.
+/// The usage of the runs of a day.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DailyUsage {
     /// The first moment of the day on which the runs began, in UTC.
@@ -42,7 +42,7 @@ pub struct DailyUsage {
     pub agent: Option<Text>,
     /// Number of runs.
     pub runs: u64,
-    /// What they have used, each model call once ([`Headline::spend`](crate::Headline::spend)). Its cost is the known part.
+    /// Their usage, each model call once ([`Headline::spend`](crate::Headline::spend)). Its cost is the known part.
     pub spend: Spend,
     /// Number of those runs whose cost is not known, or not all of it.
     pub unpriced_runs: u64,

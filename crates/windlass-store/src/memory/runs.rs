@@ -54,7 +54,7 @@ pub(super) struct Run {
     /// Time at which it continues by itself, if it is suspended.
     wake: Option<Wake>,
     hold: Lease,
-    /// What was posted to it; most runs get nothing.
+    /// The posts to it; most runs get nothing.
     posts: Option<Box<Posts>>,
     /// The payloads that its events refer to.
     payloads: Vec<Digest>,
@@ -62,7 +62,7 @@ pub(super) struct Run {
     inbox_waiters: Option<Arc<Notify>>,
 }
 
-/// What was posted to a run.
+/// The posts to a run.
 #[derive(Debug, Default)]
 struct Posts {
     waiting: VecDeque<Posted>,

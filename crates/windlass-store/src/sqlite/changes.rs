@@ -70,7 +70,7 @@ pub(super) struct Known {
     queued: bool,
 }
 
-/// What the writer knows of the log, kept between transactions.
+/// The writer's knowledge of the log, kept between transactions.
 #[derive(Debug, Default)]
 pub(super) struct WriterState {
     known: HashMap<RunId, Known>,

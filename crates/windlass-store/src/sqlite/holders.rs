@@ -3,8 +3,8 @@
 //! In the same pid namespace a process lives if its pid has the same start time (a pid alone
 //! is used again). Elsewhere on the same boot it lives if its last heartbeat is young by the clock that counts since
 //! boot. Elsewhere it lives until an observer has seen the same heartbeat for long enough by its own clock: wall clocks jump.
-//! What was seen stands in the table `seen_heartbeats`, so that commands which live for a moment see it too. Only a heartbeat of
-//! another boot that is old by the wall clock as well is not watched first: the machine was started anew.
+//! Heartbeats that were seen stand in the table `seen_heartbeats`, so that commands which live for a moment see it too. Only a
+//! heartbeat of another boot that is old by the wall clock as well is not watched first: the machine was started anew.
 
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};

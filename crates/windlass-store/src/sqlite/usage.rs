@@ -1,4 +1,4 @@
-//! What runs have used, summed up by the database.
+//! The usage of runs, summed up by the database.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};

@@ -163,7 +163,7 @@ impl Call {
         }
     }
 
-    /// What a cassette has for it.
+    /// The reply to it in a cassette.
     fn played(&self, recorded: &Recorded) -> Pieces {
         let (number, line) = (self.number, recorded.line());
         let mut request = self.request.clone();

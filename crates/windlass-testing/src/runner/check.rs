@@ -37,7 +37,7 @@ impl From<Mismatch> for Shortfall {
     }
 }
 
-/// What a pass lacks of everything that the case expects, in the order of the run.
+/// The shortfalls of a pass against the case's expectations, in the order of the run.
 pub(crate) fn all(case: &Case, pass: Pass, outcome: &Outcome) -> Vec<Shortfall> {
     if case.expect.refused.is_some() {
         let miss = Mismatch::new("the agent or its input to be refused", "it was accepted");

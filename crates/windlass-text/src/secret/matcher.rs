@@ -93,7 +93,7 @@ impl Matcher {
     }
 }
 
-/// What is known of each state of an automaton.
+/// The data of each state of an automaton.
 #[derive(Default)]
 struct States {
     depths: Vec<u32>,

@@ -45,9 +45,9 @@ const FRAME_BYTES: usize = 256;
 pub struct Skill {
     /// Its name, which is that of its folder.
     pub name: Text,
-    /// What it does, and when to use it.
+    /// Its purpose, and when to use it.
     pub description: Text,
-    /// What it needs of its surroundings, if it says so.
+    /// Its requirements on its surroundings, if it states any.
     pub compatibility: Option<Text>,
     /// The text of its `SKILL.md`, without the front matter.
     pub text: Text,

@@ -102,7 +102,7 @@ impl McpConfig {
         Self::new(name.into(), McpTransport::Http { url: url.into(), headers: BTreeMap::new() })
     }
 
-    /// What the names of its tools begin with: the prefix and `__`, or nothing.
+    /// The beginning of its tools' names: the prefix and `__`, or nothing.
     pub fn tool_prefix(&self) -> String {
         match self.prefix.as_deref().unwrap_or(&self.name) {
             "" => String::new(),

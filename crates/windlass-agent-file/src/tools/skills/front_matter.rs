@@ -20,7 +20,7 @@ const MAX_COMPATIBILITY: usize = 500;
 /// The keys of the format.
 const KEYS: [&str; 6] = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 
-/// What Windlass reads of the front matter.
+/// The part of the front matter that Windlass reads.
 #[derive(Debug, Deserialize)]
 struct FrontMatter {
     name: At<String>,

@@ -23,7 +23,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// What one step costs, if `self` had `more` steps than `fewer`: what both pay once falls out.
+    /// The cost of one step, if `self` had `more` steps than `fewer`: costs that both pay once fall out.
     pub(crate) fn per_step(self, fewer: Self, more: usize) -> Self {
         let each = |many: f64, few: f64| (many - few) / more as f64;
         Self {

@@ -1,4 +1,4 @@
-//! What has to be known of a whole module before any part of it is changed.
+//! Facts that have to be known of a whole module before any part of it is changed.
 
 use std::collections::BTreeSet;
 

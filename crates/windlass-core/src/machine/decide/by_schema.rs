@@ -1,4 +1,4 @@
-//! What follows from replies by schema, and what is learnt of models that take no tools.
+//! The consequences of replies by schema, and the facts that are learnt of models that take no tools.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What people say to a running agent: messages, and pauses.
+//! Interrupts of a running agent by people: messages, and pauses.
 
 use std::sync::Arc;
 

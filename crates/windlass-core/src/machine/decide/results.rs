@@ -60,7 +60,7 @@ impl Decision {
     }
 }
 
-/// What takes the place of a call's result, if it is shorter.
+/// The summary that takes the place of a call's result, if it is shorter.
 fn summary(open: &OpenCall, text: &Text) -> Option<Content> {
     let Stage::Done(CallOutcome::Ok { content }) = open.stage() else { return None };
     let text = Some(text.trim()).filter(|text| !text.is_empty())?;

@@ -17,7 +17,7 @@ pub const DIVERGED: &str = "diverged";
 /// The kind of the error of code that ran into one of its limits.
 pub const CODE_LIMIT: &str = "limit";
 
-/// What the model is told beside the functions.
+/// The tool's description for the model, beside the functions.
 const ABOUT: &str = "Runs Python code that calls the functions below, and returns its value. Call functions with positional or \
     keyword arguments; `await` before a call is allowed. `parallel((\"name\", arg, ...), ...)` makes several calls at once and \
     returns their results as a list. A function that fails raises ToolError. A result that is a JSON object or list is a dict or \

@@ -39,7 +39,7 @@ presets! {
     REFINE in refine;
 }
 
-/// What a system's own name means here.
+/// The meaning that a system's own name has here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alias {
     /// A limit.

@@ -51,7 +51,7 @@ impl Preset {
     };
 }
 
-/// What people say to the running agent, in the system's words.
+/// The messages of people to the running agent, in the system's words.
 fn say_interrupts(texts: &mut Texts) {
     texts.steering_message = "[User interrupt]: {text}".into();
     texts.correction_message = "[User interrupt, correction]: {text}".into();

@@ -105,7 +105,7 @@ pub struct CallDoubted {
 pub struct ResultSummarised {
     /// The call.
     pub call: CallId,
-    /// What enters the conversation in place of the result; `None`: the result itself.
+    /// The content that enters the conversation in place of the result; `None`: the result itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Content>,
 }

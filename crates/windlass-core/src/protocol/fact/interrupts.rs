@@ -30,7 +30,7 @@ pub struct Steered {
     pub run: Option<RunId>,
 }
 
-/// Who answered a question, and from where.
+/// The giver of an answer to a question, and the place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnsweredBy {
     /// From where.
@@ -111,7 +111,7 @@ impl Steered {
         Self::new(SteerKind::Correction, text)
     }
 
-    /// What an earlier message meant.
+    /// The meaning of an earlier message.
     pub fn clarification(text: impl Into<Text>) -> Self {
         Self::new(SteerKind::Clarification, text)
     }

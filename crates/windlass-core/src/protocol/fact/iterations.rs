@@ -19,7 +19,7 @@ pub struct IterationStarted {
 pub struct Judged {
     /// Whether the answer does what was asked.
     pub satisfied: bool,
-    /// What is missing.
+    /// The part that is missing.
     #[serde(default)]
     pub missing: Text,
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::vocabulary::ids::{CallId, Text};
 
-/// What perception says of the input, or of the result of a step.
+/// The findings of perception on the input, or on the result of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Perception {
     /// Entities that it found.

@@ -1,4 +1,4 @@
-//! What happens to an open call.
+//! The events in the life of an open call.
 
 use std::sync::Arc;
 
@@ -136,7 +136,7 @@ impl OpenCall {
         ran_in_base
     }
 
-    /// What comes of the summary of its result.
+    /// The summary of its result has this outcome.
     pub(crate) fn settles(&mut self, summing: Summing) {
         self.summing = summing;
     }

@@ -1,4 +1,4 @@
-//! What is known of a call from elsewhere: from the base of a fork, or from an earlier try of the code that makes it.
+//! Facts of a call that come from elsewhere: from the base of a fork, or from an earlier try of the code that makes it.
 
 use crate::protocol::fact::fork::{MadeCall, StartedCall};
 use crate::state::open_call::{OpenCall, Origin};

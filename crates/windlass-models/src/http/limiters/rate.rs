@@ -21,7 +21,7 @@ pub struct Rate {
     /// [`MAX_PERMIT_WAIT_MS`], and `HOLD_WAIT_MS` of this module where the provider asked for the wait.
     #[serde(default)]
     pub max_wait_ms: Option<u64>,
-    /// What shares the limits.
+    /// The requests that share the limits.
     #[serde(default)]
     pub per: RateScope,
 }

@@ -34,7 +34,7 @@ struct Waiting {
 /// An event in a form that can be read.
 #[derive(Debug, Default)]
 pub(in crate::http) struct Mended {
-    /// What is said before it.
+    /// The events that are given out before it.
     pub(in crate::http) before: Vec<Vec<u8>>,
     /// `None`: as it came.
     pub(in crate::http) data: Option<Vec<u8>>,

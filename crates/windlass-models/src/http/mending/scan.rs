@@ -52,7 +52,7 @@ struct Holder {
     parent: Option<usize>,
     key: Range<usize>,
     is_list: bool,
-    /// What identifies its texts: the number of the rule and of the field, the field and its value.
+    /// The marks that identify its texts: the number of the rule and of the field, the field and its value.
     identities: Vec<(usize, usize, Range<usize>, Range<usize>)>,
     /// Fields without which a piece is not understood.
     needed: Vec<(Range<usize>, Range<usize>)>,
@@ -77,7 +77,7 @@ struct Level {
     pieces: usize,
 }
 
-/// What was found in an event.
+/// The findings in an event.
 pub(super) struct Scan<'d> {
     pub(super) data: &'d [u8],
     texts: &'static PiecedTexts,
@@ -305,14 +305,14 @@ impl<'d> Scan<'d> {
         std::iter::successors(first, |holder| holder.parent.and_then(|parent| self.holders.get(parent)))
     }
 
-    /// What identifies the text of a piece, by the rules.
+    /// The values that identify the text of a piece, by the rules.
     pub(super) fn identity(&self, piece: &Piece) -> Vec<Option<Vec<u8>>> {
         let rules = 0..self.texts.identified_by.len();
         let value = |rule| self.around(piece).find_map(|holder| holder.identity(rule));
         rules.map(|rule| value(rule).map(|(_, value)| self.bytes(value).to_vec())).collect()
     }
 
-    /// What the event itself identifies its texts by.
+    /// The values that the event itself identifies its texts by.
     pub(super) fn identified_by_event(&self) -> Vec<Option<Vec<u8>>> {
         let root = self.holders.first();
         let value = |rule| root.and_then(|root| root.identity(rule));
@@ -320,7 +320,7 @@ impl<'d> Scan<'d> {
         rules.map(|rule| value(rule).map(|(_, value)| self.bytes(value).to_vec())).collect()
     }
 
-    /// What says whether another text begins with a piece.
+    /// The value that says whether another text begins with a piece.
     pub(super) fn begun(&self, piece: &Piece) -> Option<&'d [u8]> {
         self.around(piece).find_map(|holder| holder.begun.as_ref()).map(|span| self.bytes(span))
     }

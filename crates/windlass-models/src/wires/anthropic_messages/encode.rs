@@ -54,7 +54,7 @@ struct Messages<const SYSTEM: bool> {
     ids: OwnIds,
 }
 
-/// What the settings of a request must know of its conversation.
+/// The facts of its conversation that a request's settings depend on.
 #[derive(Clone, Copy, Debug, Default)]
 struct SoFar {
     /// Whether the last message of the user begins with a result.

@@ -86,7 +86,7 @@ impl MetadataBuilder {
     }
 }
 
-/// What the provider said of a part: the id of a call as it gave it, and a signature.
+/// The provider's data on a part: the id of a call as it gave it, and a signature.
 fn own(id: Option<&str>, signature: Option<&str>) -> Option<Box<RawValue>> {
     if id.is_none() && signature.is_none() {
         return None;

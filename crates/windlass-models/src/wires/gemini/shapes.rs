@@ -81,7 +81,7 @@ pub(super) struct Content {
     pub(super) parts: Parts,
 }
 
-/// What a part may be, as far as it is understood here; a part that is none of it belongs to the provider.
+/// The contents that a part may have, as far as they are understood here; a part with none of them belongs to the provider.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct WirePart {

@@ -270,7 +270,7 @@ impl Decoder {
         let Ok(()) = self.thoughts.end(noted(&mut self.metadata, out));
     }
 
-    /// What goes back to the provider with this reply.
+    /// The metadata that goes back to the provider with this reply.
     fn seal(&mut self) -> Option<ProviderMetadata> {
         if let Some(sealed) = self.metadata.seal(&self.label) {
             return Some(sealed);

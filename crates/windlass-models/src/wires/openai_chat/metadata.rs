@@ -20,7 +20,7 @@ use crate::wires::layout::{Kind, Layout, Part, placed};
 /// The wire's name in layouts.
 const WIRE: &str = "openai_chat";
 
-/// What a part's provider said of it.
+/// The data on a part by its provider.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Own {
     /// A block of `reasoning_details`, without its readable text, which is the part's.
@@ -229,7 +229,7 @@ impl MetadataBuilder {
         }
     }
 
-    /// What goes back to the provider. `None`: there is nothing of its own.
+    /// The metadata that goes back to the provider. `None`: there is nothing of its own.
     pub(super) fn seal(&mut self, provider: &str) -> Option<ProviderMetadata> {
         self.close();
         if !self.some || self.moved {
@@ -269,7 +269,7 @@ fn goes_on(open: &Detail, piece: &Detail) -> bool {
     open.get("type") == piece.get("type") && same("index") && same("id")
 }
 
-/// What goes back with a message of this provider.
+/// The data that goes back with a message of this provider.
 #[derive(Debug, Default)]
 pub(super) struct Returned<'m> {
     /// Blocks of reasoning with their readable text.

@@ -30,7 +30,7 @@ pub(super) struct WireUsage {
     /// LiteLLM's names, which are Anthropic's.
     cache_read_input_tokens: Tokens,
     cache_creation_input_tokens: Tokens,
-    /// What the call cost, in the terms of OpenRouter, Perplexity and xAI.
+    /// The cost of the call, in the terms of OpenRouter, Perplexity and xAI.
     cost: Option<Box<RawValue>>,
     cost_details: Option<Box<RawValue>>,
     is_byok: Option<Box<RawValue>>,

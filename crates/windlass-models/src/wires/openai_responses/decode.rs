@@ -138,7 +138,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// What any event says of the response as a whole.
+    /// The facts that any event gives of the response as a whole.
     fn note(&mut self, response: &Fields<'_>) {
         if self.stored
             && let Some(id) = response.text("id").filter(|id| !id.is_empty())

@@ -51,7 +51,7 @@ fn e43_ten_fallbacks_of_one_provider_encode_the_history_once() {
     assert_eq!(ENCODED.get(), (502, 1), "a turn encodes what is new");
 }
 
-/// What a wire keeps for one model is what another one of the provider is sent, but for the name.
+/// The bytes that a wire keeps for one model are sent to another one of the provider, but for the name.
 #[test]
 fn e43_fallbacks_of_one_provider_are_sent_the_same_bytes_on_every_wire() {
     for wire in WIRES {

@@ -23,7 +23,7 @@ use crate::agent::output::OUTPUT_NAME;
 use crate::agent::source::ToolSource;
 use crate::platform::error::Error;
 
-/// What a check found in addition to errors.
+/// The findings of a check in addition to errors.
 #[derive(Debug)]
 pub struct Checked {
     /// The agent, with a stand-in for its models and without the tools of its servers.
@@ -61,7 +61,7 @@ pub fn check(file: &AgentFile, env: Env<'_>) -> Result<Checked, AssembleError> {
     Ok(Checked { agent, missing: once_each(missing), warnings: once_each(warnings), unmatched })
 }
 
-/// What the key of a model is where it is not set: nothing is asked with it.
+/// The value of a model's key that is not set: nothing is asked with it.
 const NO_KEY: &str = "no-key";
 
 impl Gathered {

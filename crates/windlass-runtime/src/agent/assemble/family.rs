@@ -102,7 +102,7 @@ pub(super) fn check_delegates_of(
     Check { env, files, root: &file.file, agents: 0, source: None }.member(file, &[])
 }
 
-/// What the files of an agent and its delegates say; `None`: it stands within another document.
+/// The content of the files of an agent and its delegates; `None`: it stands within another document.
 pub(crate) fn source_of(file: &AgentFile, env: Env<'_>) -> Result<Option<AgentSource>, AssembleError> {
     let Some(mut source) = AgentSource::of(file, FileOverrides::default().with_variables(env)) else {
         return Ok(None);

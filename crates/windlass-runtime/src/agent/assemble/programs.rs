@@ -61,7 +61,7 @@ struct Program<'l> {
 }
 
 impl Program<'_> {
-    /// What is wrong with it, and what to do.
+    /// The fault in it, and its remedy.
     fn fault(&self) -> Option<String> {
         let (Self { folder, key, .. }, program) = (self, self.line.first()?);
         let error = find_program(Path::new(program), self.path.as_deref(), folder).err()?;

@@ -1,4 +1,4 @@
-//! What the assembly of an agent waits for, for people who watch it.
+//! The waits of an agent's assembly, for people who watch it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -7,7 +7,7 @@ use super::AgentBuilder;
 /// A branch of an agent in the making: an agent that begins with its parent's conversation, and may call its parent's
 /// tools through `call_parent_tool`.
 ///
-/// What it does not say it has from its parent: its models, log and world. It can do nothing that its parent
+/// Settings that it leaves out come from its parent: its models, log and world. It can do nothing that its parent
 /// may not: the parent's lists of tools to approve or deny hold for it, too.
 #[derive(Debug)]
 pub struct Branch {

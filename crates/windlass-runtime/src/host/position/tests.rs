@@ -73,7 +73,7 @@ fn e69_a_long_reply_comes_in_pieces_of_a_bounded_size() {
     assert_eq!((text, calls), (long.clone(), format!("add{long}")));
 }
 
-/// What a reader has who reads these pieces.
+/// The texts and the position of a reader that reads these pieces.
 fn read(pieces: &[Update]) -> (String, String, String, AttemptPosition) {
     let (mut reasoning, mut text, mut calls) = (String::new(), String::new(), String::new());
     let mut position = AttemptPosition::start(2, 0);

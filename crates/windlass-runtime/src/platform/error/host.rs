@@ -1,4 +1,4 @@
-//! What a host refuses, and why.
+//! The refusals of a host, and their reasons.
 
 use thiserror::Error;
 use windlass_core::{QuestionId, RunId, Text};
@@ -48,7 +48,7 @@ pub enum HostError {
         seen: u64,
         /// The version that it has.
         version: u64,
-        /// What has happened since, in words.
+        /// The events since, in words.
         changes: Vec<String>,
     },
     /// The question is another one than its sender saw (E75).

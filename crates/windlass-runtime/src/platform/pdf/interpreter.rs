@@ -36,7 +36,7 @@ fn combined(first: Matrix, second: Matrix) -> Matrix {
     [x_axis.0, x_axis.1, y_axis.0, y_axis.1, origin.0 + x, origin.1 + y]
 }
 
-/// What `q` saves and `Q` restores.
+/// The state that `q` saves and `Q` restores.
 #[derive(Clone)]
 struct Graphics {
     page: Matrix,

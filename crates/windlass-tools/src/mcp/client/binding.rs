@@ -1,4 +1,4 @@
-//! What binds a tool to its server: another server, or other settings, are another tool.
+//! The binding of a tool to its server: another server, or other settings, are another tool.
 
 use serde_json::json;
 use windlass_core::secret::Secret;

@@ -80,7 +80,7 @@ fn result(result: CallToolResult) -> ToolResult {
     Ok(content)
 }
 
-/// What structured content says beside the media that are given: it may repeat their data, which a model has no use for as
+/// The structured content beside the media that are given: it may repeat their data, which a model has no use for as
 /// text. `None`: nothing else.
 fn without_media_data(structured: Value, parts: &[Part]) -> Option<Value> {
     let data: Vec<&str> = parts

@@ -81,7 +81,7 @@ pub enum McpError {
         /// Its message; may be empty.
         what: String,
     },
-    /// What answers at its address does not speak MCP, or not over this transport.
+    /// The program that answers at its address does not speak MCP, or not over this transport.
     #[error(
         "the address {url} of the MCP server `{server}` is not one of an MCP server over Streamable HTTP: {what}"
     )]
@@ -91,7 +91,7 @@ pub enum McpError {
         server: String,
         /// Its address, without user and query.
         url: String,
-        /// What it does instead.
+        /// Its behaviour instead.
         what: String,
     },
     /// No connection to it.
@@ -135,7 +135,7 @@ pub enum McpError {
     Unreadable {
         /// The server.
         server: String,
-        /// What it sent, or what is wrong with it.
+        /// The text that it sent, or the fault in it.
         what: String,
     },
     /// It failed too often in a row and is left alone for a while.
@@ -200,7 +200,7 @@ fn appended(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(": {words}") }
 }
 
-/// What to install for a command.
+/// Installation advice for a command.
 fn install(command: &str) -> String {
     let program = std::path::Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or(command);
     let what = match program {

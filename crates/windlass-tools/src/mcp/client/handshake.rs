@@ -25,7 +25,7 @@ use crate::mcp::config::{Lifecycle, McpConfig, McpTransport};
 /// itself waits for 10 s and then uses the same connection, which does not help if the first request is stuck.
 const PROBE_LIMIT: Duration = Duration::from_secs(12);
 
-/// What is said of an answer to `initialize` that is something else.
+/// The message on an answer to `initialize` that is something else.
 const NO_BEGINNING: &str = "its answer to `initialize` has no `protocolVersion`, `capabilities` and `serverInfo`, as the result must have";
 
 /// Starts the server, or connects to it, and shakes hands.

@@ -141,7 +141,7 @@ fn status(error: &Failure) -> Option<(u16, String)> {
     }
 }
 
-/// What a response was that is no answer.
+/// The kind of a response that is no answer.
 fn no_answer(error: &Failure) -> Option<&NoAnswer> {
     let StreamableHttpError::Io(error) = error else { return None };
     error.get_ref()?.downcast_ref()

@@ -19,7 +19,7 @@ const SENT: u8 = 1;
 /// It was given up before it was sent, and is not sent any more.
 const GIVEN_UP: u8 = 2;
 
-/// What became of one request.
+/// The state of one request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sent(Arc<AtomicU8>);
 

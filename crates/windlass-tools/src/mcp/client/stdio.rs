@@ -254,7 +254,7 @@ enum Line {
     Nothing,
     /// More than a server may ask or tell.
     PassedOver,
-    /// What it is, and what stands behind it.
+    /// The message, and the text behind it.
     Is(Read, String),
 }
 

@@ -347,7 +347,7 @@ fn a_half_at_the_end_of_a_piece_that_ends_the_reply_is_replaced() {
     assert_eq!((reply.calls.len(), &*reply.calls[0].args), (1, "{\"a\":\"x\u{fffd}\"}"));
 }
 
-/// What stands too deep to be read costs no text.
+/// A value that stands too deep to be read costs no text.
 #[test]
 fn a_hostile_event_is_looked_at_once() {
     let (open, close) = ("[".repeat(5_000), "]".repeat(5_000));

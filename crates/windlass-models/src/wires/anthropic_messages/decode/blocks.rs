@@ -54,7 +54,7 @@ struct Block {
     passed: usize,
     /// A call's place, id, name, and the input that it began with.
     call: Option<Call>,
-    /// What goes back beside that: the fields without a meaning here, or the whole block.
+    /// The fields that go back beside that: those without a meaning here, or the whole block's.
     fields: Map<String, Value>,
     ended: bool,
 }

@@ -12,7 +12,7 @@ use crate::wires::json::{field, json_string};
 use crate::wires::layout::{Kind, Placed, placed};
 use crate::wires::own_ids::OwnIds;
 
-/// Who says a message, as the API sees it.
+/// The speaker of a message, as the API sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     User,

@@ -68,7 +68,7 @@ impl<'r> Thinking<'r> {
     }
 }
 
-/// What of the rest of a request decides on its settings.
+/// The facts of the rest of a request that decide on its settings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scene<'d> {
     pub(super) dialect: &'d Dialect,
@@ -179,7 +179,7 @@ pub(in crate::wires::anthropic_messages) fn refusal(
     }
 }
 
-/// What of the effort is not sent as it is set.
+/// The difference between the effort as set and as sent.
 fn unlike(settings: &ModelChoice, asked: Thinking<'_>, sent: Thinking<'_>) -> Option<&'static str> {
     let effort = settings.reasoning.as_deref().unwrap_or_default();
     match sent {

@@ -17,7 +17,7 @@ use crate::wires::layout::{Kind, Placed, placed};
 /// another model).
 const FOREIGN_CALL: &str = "skip_thought_signature_validator";
 
-/// What a user says before a conversation that begins with calls: the API takes calls only behind something said.
+/// The user's message before a conversation that begins with calls: the API takes calls only behind something said.
 const OPENING: &str = "Continue.";
 
 /// A side of the conversation.
@@ -47,7 +47,7 @@ struct Sent {
     name: Text,
 }
 
-/// What the provider said of a part beside its content.
+/// The provider's data on a part beside its content.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Own {

@@ -56,7 +56,7 @@ pub(super) fn goes_into_results(media: &Media) -> bool {
     matches!(media.source, MediaSource::Base64(_)) && IN_RESULTS.contains(&plain_type(media))
 }
 
-/// What people call it.
+/// Its name for people.
 pub(super) fn kind(media: &Media) -> &'static str {
     if media.media_type.starts_with("image/") { "image" } else { "file" }
 }

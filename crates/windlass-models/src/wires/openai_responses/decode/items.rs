@@ -67,7 +67,7 @@ struct Item {
     call: Option<u32>,
     /// Whether the call's id and its name were given out.
     named: (bool, bool),
-    /// What its provider needs back of it.
+    /// The part of it that its provider needs back.
     own: Option<Box<RawValue>>,
     /// Whether `own` says more than names of its own.
     special: bool,
@@ -313,7 +313,7 @@ impl Items {
         self.release(Voice::Text, out);
     }
 
-    /// What is kept of a reply has the bound of a reply.
+    /// The part of a reply that is kept has the bound of a reply.
     fn bounded(&self) -> Result<(), DecodeError> {
         if self.kept <= MAX_REPLY_BYTES {
             return Ok(());

@@ -63,7 +63,7 @@ impl Lines {
         None
     }
 
-    /// What is complete of the lines with this chunk.
+    /// The part of the lines that is complete with this chunk.
     fn whole(&mut self, chunk: &[u8]) -> Vec<u8> {
         let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
         for line in chunk.split_inclusive(is_end) {

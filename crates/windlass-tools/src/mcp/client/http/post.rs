@@ -140,8 +140,8 @@ impl Post<'_> {
         Ok(StreamableHttpPostResponse::Json(answer.to(id.clone()), session))
     }
 
-    /// What a response with another status than success means for a request. An answer that names the request is the answer to
-    /// it, under whatever status of 4xx: it was heard, so nothing is sent again.
+    /// The meaning, for a request, of a response with another status than success. An answer that names the request is the answer
+    /// to it, under whatever status of 4xx: it was heard, so nothing is sent again.
     async fn refused(
         &self,
         response: Response,
@@ -342,7 +342,7 @@ fn message(data: String, read: Read, owner: Option<&RequestId>) -> Option<String
     serde_json::to_string(&message).ok()
 }
 
-/// What a request for credentials says.
+/// The failure that a request for credentials means.
 pub(super) fn challenge(response: &Response) -> Option<Failure> {
     let header = header(response, WWW_AUTHENTICATE.as_str())?;
     match response.status {
@@ -354,7 +354,7 @@ pub(super) fn challenge(response: &Response) -> Option<Failure> {
     }
 }
 
-/// What is said of a web page, which some other program at the address has answered with.
+/// The message on a web page, which some other program at the address has answered with.
 fn web_page(kind: &str, body: &str) -> Option<String> {
     let start: String = body.trim_start().chars().take(15).collect::<String>().to_lowercase();
     if !kind.starts_with("text/html") && !start.starts_with("<!doctype html") && !start.starts_with("<html") {

@@ -16,11 +16,11 @@ pub(in crate::mcp::client) struct Heard<'t> {
     pub(in crate::mcp::client) read: Read,
     /// The message, without what stands before it and behind it.
     pub(in crate::mcp::client) text: &'t str,
-    /// What stands behind it.
+    /// The text behind it.
     pub(in crate::mcp::client) rest: &'t str,
 }
 
-/// What a text says, also where other text stands before its message or behind it. `None`: it is passed over.
+/// The message of a text, also where other text stands before it or behind it. `None`: it is passed over.
 pub(in crate::mcp::client) fn heard<'t>(text: &'t str, fault: &Fault) -> Option<Heard<'t>> {
     let whole = at(text, fault)?;
     if !matches!(whole.read, Read::Stray) {
@@ -82,8 +82,8 @@ fn places(text: &str) -> Vec<&str> {
     if places.is_empty() || serde_json::from_str::<Value>(text).is_ok() { Vec::new() } else { places }
 }
 
-/// What is meant for this side. A log may show what was sent to the server, and what cannot be read belongs to somebody only
-/// if it says to whom.
+/// The message, if it is meant for this side. A log may show what was sent to the server, and what cannot be read belongs to
+/// somebody only if it says to whom.
 fn meant(read: Read) -> Read {
     let is_meant = match &read {
         Read::Message(message) => match message.as_ref() {

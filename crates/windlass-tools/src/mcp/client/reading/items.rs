@@ -40,7 +40,7 @@ pub(super) fn mend(result: &mut Map<String, Value>) {
     }
 }
 
-/// What a value says that should be `true` or `false`.
+/// The meaning of a value that should be `true` or `false`.
 fn truth(value: &Value) -> Option<bool> {
     match value {
         Value::Null => None,

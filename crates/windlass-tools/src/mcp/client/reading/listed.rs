@@ -1,6 +1,6 @@
 //! Lists of tools whose entries are not all as they should be: each stays in its place, with what is to be said of it.
 //!
-//! What is said goes along in the entry's metadata, because the entry passes through rmcp on its way.
+//! The remarks go along in the entry's metadata, because the entry passes through rmcp on its way.
 
 use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};
@@ -12,13 +12,13 @@ const REMARKS: &str = "windlass/remarks";
 /// Hints of a tool (MCP 2025-11-25, Schema Reference, `ToolAnnotations`).
 const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
-/// What is to be said of an entry.
+/// The remarks on an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(in crate::mcp::client) struct Remarks {
     /// Why the tool cannot be used.
     pub(in crate::mcp::client) fault: Option<Remark>,
-    /// What does not count of it.
+    /// The parts of it that do not count.
     pub(in crate::mcp::client) notes: Vec<Remark>,
 }
 

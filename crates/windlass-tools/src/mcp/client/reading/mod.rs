@@ -27,7 +27,7 @@ const UNREADABLE: &str = "windlass/unreadable";
 /// Maximum number of characters quoted from an unreadable message.
 const QUOTED_CHARS: usize = 120;
 
-/// What a message turned out to be.
+/// A message that was read, by its kind.
 #[derive(Debug)]
 pub(super) enum Read {
     /// A message that says itself where it belongs.
@@ -40,7 +40,7 @@ pub(super) enum Read {
     Stray,
 }
 
-/// What a server said to a request.
+/// The answer of a server to a request.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) id: Option<RequestId>,
@@ -91,7 +91,7 @@ impl Answer {
         Self { id, result: Err(error) }
     }
 
-    /// What the server says of an error, if it says one; or why its answer cannot be read.
+    /// The error that the server names, if any; or the reason why its answer cannot be read.
     pub(super) fn error(&self) -> Option<&ErrorData> {
         self.result.as_ref().err()
     }

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-/// What stands for half of a surrogate pair.
+/// The text that stands for half of a surrogate pair.
 const REPLACEMENT: &str = "\\ufffd";
 
 /// Maximum depth of values in each other; the library reads 127.
 const MAX_DEPTH: usize = 100;
 
-/// What stands for a value that is deeper.
+/// The text that stands for a value that is deeper.
 const TOO_DEEP: &str = "\"[omitted: it is nested too deep]\"";
 
 /// The text with what JSON does not know replaced: halves of surrogate pairs by U+FFFD, `NaN`, infinities and numbers

@@ -127,7 +127,7 @@ fn an_end_that_is_an_error_or_that_nobody_knows_is_a_failure() {
     assert_eq!(streamed(&plain, &[overloaded]).expect_err("a failure").kind, FailureKind::Overloaded);
 }
 
-/// What was counted before a failure is paid.
+/// Usage that was counted before a failure is paid.
 #[test]
 fn e41_usage_beside_an_error_counts() {
     let mut decoder = Decoder::new(&dialect("x", false));

@@ -3,7 +3,7 @@
 use super::super::super::own::CLIENT_CALLS;
 use super::super::super::shapes::Fields;
 
-/// What an item is for the reply.
+/// The kind of an item in the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Kind {
     Message,

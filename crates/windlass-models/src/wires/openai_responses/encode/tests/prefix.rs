@@ -1,4 +1,4 @@
-//! What was encoded stays from turn to turn.
+//! Messages that were encoded stay from turn to turn.
 
 use windlass_core::policy::CachePoint;
 
