@@ -29,7 +29,7 @@ use crate::out::{self, Stream};
 use crate::view::{View, exit_of};
 use crate::waiting::Withdrawn;
 pub(crate) use at_terminal::{AtTerminal, Driven, drive_and_show};
-pub(crate) use listening::{Commands, Listening, Verbs, message, names_command, typed_as};
+pub(crate) use listening::{Commands, Listening, Verbs, is_farewell, message, names_command, typed_as};
 
 /// The arguments needed to suggest a command that continues a run.
 #[derive(Clone, Debug, Default)]

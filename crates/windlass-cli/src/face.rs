@@ -101,6 +101,17 @@ struct State {
     works: bool,
 }
 
+impl State {
+    fn give_back(&mut self, messages: &[String]) {
+        let messages = messages.join("\n");
+        if !messages.is_empty() {
+            let draft = self.editor.text();
+            let line = if draft.is_empty() { "" } else { "\n" };
+            self.editor.set(&format!("{messages}{line}{draft}"));
+        }
+    }
+}
+
 /// No words are known.
 struct Nothing;
 
@@ -267,9 +278,14 @@ impl Face {
         self.change_now(|state| state.editor.set(text));
     }
 
-    /// The person's message, above the answer to come.
-    pub(crate) fn echo(&self, text: &str) {
-        self.change_now(|state| draw::echo(state, text));
+    /// The person's message with the names of its files, above the answer to come.
+    pub(crate) fn echo(&self, text: &str, files: &[String]) {
+        self.change_now(|state| draw::echo(state, text, files));
+    }
+
+    /// Puts messages that were not sent above a draft: they are there to be sent again.
+    pub(crate) fn give_back(&self, messages: &[String]) {
+        self.change_now(|state| state.give_back(messages));
     }
 
     /// A piece of an answer.
@@ -342,12 +358,7 @@ impl Face {
             state.live.rest();
             // What the agent did not hear is there to be sent.
             let unheard: Vec<String> = state.entered.drain(..).chain(state.unheard.drain(..)).collect();
-            let unheard = unheard.join("\n");
-            if !unheard.is_empty() {
-                let draft = state.editor.text();
-                let line = if draft.is_empty() { "" } else { "\n" };
-                state.editor.set(&format!("{unheard}{line}{draft}"));
-            }
+            state.give_back(&unheard);
             state.works = false;
         });
     }

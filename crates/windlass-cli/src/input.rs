@@ -1,6 +1,7 @@
 //! The input of a run as the command line gives it: words, stdin and attachments.
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
 use windlass_api::{AttachmentSource, InputPart};
 use windlass_core::Message;
@@ -17,6 +18,8 @@ use crate::stdin;
 pub(crate) struct Input {
     text: String,
     attached: Vec<Part>,
+    /// Names of files among them, for people.
+    names: Vec<String>,
     pinned: bool,
 }
 
@@ -36,7 +39,7 @@ impl Input {
             let place = if from_stdin { "the input on stdin" } else { "the input" };
             return Err(Failure::new(Exit::Usage, format!("{place} is empty")).hint(hint));
         }
-        Ok(Self { text, attached, pinned: attach.pin })
+        Ok(Self { text, attached, pinned: attach.pin, ..Self::default() })
     }
 
     /// A message that was sent before.
@@ -52,7 +55,7 @@ impl Input {
             }
             None => String::new(),
         };
-        Self { text, attached: parts.collect(), pinned: false }
+        Self { text, attached: parts.collect(), ..Self::default() }
     }
 
     /// The words.
@@ -65,9 +68,16 @@ impl Input {
         self.attached.len()
     }
 
+    /// The names of its files, as they were typed.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// Words as they were typed, and the files beside them.
-    pub(crate) fn typed(words: &str, attach: &AttachArgs) -> Result<Self, Failure> {
-        Ok(Self { text: words.to_owned(), attached: attach.read()?, pinned: false })
+    pub(crate) fn typed(words: &str, files: Vec<PathBuf>) -> Result<Self, Failure> {
+        let names = files.iter().map(|file| file.display().to_string()).collect();
+        let attached = AttachArgs::of(files).read()?;
+        Ok(Self { text: words.to_owned(), attached, names, pinned: false })
     }
 
     /// The words, and after them what another program or a file gives on stdin.
@@ -83,7 +93,7 @@ impl Input {
         let attached = attach.read()?;
         let piped = if stdin::is_given() && !attach.takes_stdin() { on_stdin()? } else { String::new() };
         let text = if piped.is_empty() { words } else { format!("{words}\n\n{piped}") };
-        Ok(Self { text, attached, pinned: attach.pin })
+        Ok(Self { text, attached, pinned: attach.pin, ..Self::default() })
     }
 
     /// Refuses attachments where the agent's input is a value: there is no place for them.

@@ -25,6 +25,10 @@ use crate::view::View;
 const MOST_RUNS: usize = 2_000;
 /// Characters of a name from which on another one may be a slip: of short names most are alike.
 const SURE: usize = 4;
+/// The newest runs, among which an interrupted one is of interest.
+const NEWEST_RUNS: usize = 20;
+/// Characters of a run's title in a note.
+const TITLE: usize = 30;
 /// Maximum number of characters of a message in a recap.
 const RECAP_CHARS: usize = 160;
 
@@ -77,6 +81,29 @@ pub(crate) async fn near(log: &dyn Store, session: &str) -> Result<Option<String
     }
     let others = names.iter().map(SessionId::as_str).filter(|name| *name != session);
     Ok(nearest(session, others).into_iter().next().map(|near| name(&near)))
+}
+
+/// A conversation whose process ended amid a turn.
+pub(crate) struct Interrupted {
+    /// Its id; `None`: it is the newest one of its agent.
+    pub(crate) session: Option<SessionId>,
+    /// The turn's message, in a few words.
+    pub(crate) title: String,
+}
+
+/// The newest interrupted conversation of an agent, among the newest runs.
+pub(crate) async fn interrupted(agent: &str, log: &dyn Store) -> Result<Option<Interrupted>, Failure> {
+    let runs = log.list(RunFilter { limit: NEWEST_RUNS, ..RunFilter::default() }).await?.items;
+    let own = |run: &&RunSummary| run.parent.is_none() && *run.agent == *agent && run.session.is_some();
+    let newest = runs.iter().find(own).and_then(|run| run.session.clone());
+    for run in runs.iter().filter(own).filter(|run| json::listed_state(run) == "interrupted") {
+        let Some(session) = &run.session else { continue };
+        if log.head(&Owner::default(), session).await? == Some(run.run) {
+            let session = Some(session.clone()).filter(|session| Some(session) != newest.as_ref());
+            return Ok(Some(Interrupted { session, title: cut(&run.title, TITLE) }));
+        }
+    }
+    Ok(None)
 }
 
 impl SessionArgs {
@@ -138,16 +165,30 @@ impl SessionArgs {
             return Ok(());
         };
         let last = log.summary(last).await?;
-        if *last.agent != *file.name && !self.hand_over {
-            let state = load(log, last.run).await?;
-            let its_own = file_of(log, &state).await?.map(|file| Words { file: Some(file), ..words.clone() });
-            return Err(led_by_another(session, &last, &file.name, its_own));
+        if !self.hand_over {
+            check_leader(session, &last, &file.name, log, words).await?;
         }
         if out::stderr_is_terminal() {
             recap(session, &last, &load(log, last.run).await?, view);
         }
         Ok(())
     }
+}
+
+/// Refuses a session whose last run is another agent's.
+pub(crate) async fn check_leader(
+    session: &str,
+    last: &RunSummary,
+    agent: &str,
+    log: &dyn Store,
+    words: &Words,
+) -> Result<(), Failure> {
+    if *last.agent == *agent {
+        return Ok(());
+    }
+    let state = load(log, last.run).await?;
+    let its_own = file_of(log, &state).await?.map(|file| Words { file: Some(file), ..words.clone() });
+    Err(led_by_another(session, last, agent, its_own))
 }
 
 /// The refusal to join another agent's session, with the command that goes on with its own agent.

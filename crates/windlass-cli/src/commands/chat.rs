@@ -14,7 +14,7 @@ use clap::Args;
 use windlass_core::{Message, Owner, SessionId, State};
 use windlass_models::cassette::Cassette;
 use windlass_read::load;
-use windlass_read::words::name;
+use windlass_read::words::{count, name};
 use windlass_runtime::Agent;
 use windlass_store::{SqliteLog, Store};
 
@@ -23,7 +23,7 @@ use crate::asking::{Place, Roots, Terminal};
 use crate::assistant;
 use crate::cassettes::{CassetteArgs, played};
 use crate::commands::run::new_session;
-use crate::drive::{Words, message, names_command};
+use crate::drive::{Words, is_farewell, message, names_command};
 use crate::face::{Face, FaceGuard};
 use crate::failure::{Exit, Failure};
 use crate::home::{self, LogArgs, quoted};
@@ -31,7 +31,7 @@ use crate::interrupts::Interrupts;
 use crate::out::{self, Style};
 use crate::overrides::Overrides;
 use crate::remote::{Server, Talk, not_on_a_server};
-use crate::session::SessionArgs;
+use crate::session::{Interrupted, SessionArgs, interrupted};
 use crate::view::{View, ViewArgs, fenced};
 pub(crate) use commands::OfRun;
 use prompt::{Line, Prompt};
@@ -53,6 +53,8 @@ Examples:
 
 /// The sentence in the place of an answer that has not come.
 const NO_ANSWER: &str = "there is no answer yet";
+/// Messages that are shown again where a session goes on.
+const RECALLED: usize = 3;
 /// Characters of a message in a line.
 const SHORT: usize = 60;
 
@@ -195,6 +197,9 @@ impl Chat {
             View::new(self.view).remark(&format!("session: {} (/help lists the commands)", self.session));
         }
         self.show_model();
+        if !named {
+            self.tell_interrupted().await?;
+        }
         if named {
             if self.face.is_some() {
                 self.show_session();
@@ -208,6 +213,30 @@ impl Chat {
         self.offer(Vec::new());
         let prompt = Prompt::open(self.face.as_ref());
         Box::pin(self.talk(prompt)).await
+    }
+
+    /// Tells of an earlier conversation of this agent that was interrupted: who begins one may want to go on with it.
+    async fn tell_interrupted(&self) -> Result<(), Failure> {
+        let Speaker::Here(agent) = &self.speaker else { return Ok(()) };
+        if self.terminal.is_none() || self.view.quiet {
+            return Ok(());
+        }
+        let chat = self.words.chat();
+        match interrupted(agent.name(), &**agent.log()).await? {
+            Some(Interrupted { session: None, title }) => {
+                out::note(format_args!(
+                    "the last conversation was interrupted ({title}): `{chat} -c` goes on with it"
+                ));
+            }
+            Some(Interrupted { session: Some(session), title }) => {
+                let session = quoted(session.as_str());
+                out::note(format_args!(
+                    "a conversation was interrupted ({title}): `{chat} --session {session}` goes on with it"
+                ));
+            }
+            None => {}
+        }
+        Ok(())
     }
 
     /// Joins a session: where it stands, and what is unfinished in it.
@@ -327,6 +356,9 @@ impl Chat {
         if text.is_empty() {
             return Ok(true);
         }
+        if self.terminal.is_some() && is_farewell(text) {
+            return Box::pin(self.command("/quit", "")).await;
+        }
         if names_command(word) {
             if self.face.is_some() {
                 out::note_styled(&[(Style::Dim, "> "), (Style::Dim, text)]);
@@ -347,13 +379,27 @@ impl Chat {
     }
 }
 
-/// Shows the last message of a session, and its answer.
+/// Shows the last messages of a session, and their answers.
 fn recall(face: &Face, state: &State) {
-    let is_asked = |message: &&Arc<Message>| matches!(&***message, Message::User { .. });
-    if let Some(Message::User { content, .. }) =
-        state.history().iter().filter(is_asked).last().map(|last| &**last)
-    {
-        face.echo(&content.text());
+    let is_asked = |message: &Message| matches!(message, Message::User { .. });
+    let history: Vec<&Message> = state.history().iter().map(|message| &**message).collect();
+    let asked: Vec<usize> =
+        (0..history.len()).filter(|at| history.get(*at).is_some_and(|m| is_asked(m))).collect();
+    let first = asked.len().saturating_sub(RECALLED);
+    if first > 0 {
+        out::note(format_args!("{} before these (/save FILE writes all)", count(first as u64, "message")));
+    }
+    let last = asked.last().copied().unwrap_or(history.len());
+    for (at, message) in history.iter().enumerate().skip(asked.get(first).copied().unwrap_or_default()) {
+        match message {
+            Message::User { content, .. } => face.echo(&content.text(), &[]),
+            // The last answer may be a value, which stands in no message.
+            Message::Assistant(reply) if at < last => {
+                face.text(reply.text_without_calls().as_deref().unwrap_or_default());
+                face.end_text();
+            }
+            _ => {}
+        }
     }
     if let Some(answer) = answer(state) {
         let is_value = state.ended().is_some_and(|end| end.output.is_some());

@@ -38,6 +38,10 @@ pub(crate) trait Commands: Send + Sync {
     fn unknown(&self, word: &str) -> String;
     /// The text of a command that only tells something.
     fn text(&self, command: &str) -> Option<String>;
+    /// Notes on a message that steers the run. Default: none.
+    fn notes(&self, _message: &str) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// As [`drive`]; what is typed meanwhile steers the run, or waits for its end.
@@ -66,6 +70,11 @@ pub(crate) fn names_command(word: &str) -> bool {
 fn begins_as_command(text: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
     word.len() > 1 && names_command(word)
+}
+
+/// Whether a line leaves, as it does in a shell.
+pub(crate) fn is_farewell(text: &str) -> bool {
+    matches!(text, "exit" | "quit")
 }
 
 /// A text as it is meant: a further slash before what would be a command makes a message of it.
@@ -126,6 +135,7 @@ impl Listening<'_> {
     async fn heard(self, verbs: &dyn Verbs, text: &str) -> Result<bool, Failure> {
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let rest = rest.trim();
+        let word = if is_farewell(text) { "/quit" } else { word };
         match (self.commands.named(word), rest) {
             (_, _) if text.is_empty() => {}
             (Some("/steer" | "/queue"), "") => {}
@@ -163,6 +173,7 @@ impl Listening<'_> {
     }
 
     async fn steer(self, verbs: &dyn Verbs, text: &str) -> Result<(), Failure> {
+        self.commands.notes(text).iter().for_each(out::note);
         if let Some(face) = self.face {
             face.unheard(text);
         }

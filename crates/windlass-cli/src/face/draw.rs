@@ -78,14 +78,18 @@ pub(super) fn finish(state: &mut State, part: Part, rows: &[Line<'static>]) {
     out::amid_block(state.stream.is_within());
 }
 
-/// The person's message, as it stands in the scrollback.
-pub(super) fn echo(state: &mut State, text: &str) {
+/// The person's message with the files that go with it, as it stands in the scrollback.
+pub(super) fn echo(state: &mut State, text: &str, files: &[String]) {
     state.hint = None;
     state.part = Part::Message;
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let margin = Margin { first: vec![Span::styled("> ", dim())], rest: vec![Span::raw("  ")] };
     let mut rows = vec![Line::default()];
     rows.extend(wrapped(&[Span::styled(text.to_owned(), bold)], look().columns, &margin, Cut::Words));
+    let with = Margin { first: vec![Span::raw("  ")], rest: vec![Span::raw("    ")] };
+    for file in files {
+        rows.extend(wrapped(&[Span::styled(format!("+ {file}"), dim())], look().columns, &with, Cut::Words));
+    }
     rows.push(Line::default());
     out::finished(&rows);
 }

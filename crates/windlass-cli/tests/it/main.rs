@@ -29,6 +29,7 @@ mod exchange;
 mod face;
 mod forks;
 mod from_env;
+mod habits;
 mod helping;
 mod holding;
 mod hostile;

@@ -20,7 +20,7 @@ fn commands_that_only_tell_something_do_so_while_the_agent_works() {
         seat.keys(&format!("{command}\r"));
         seat.shows(told);
     }
-    seat.shows("leave; so does Ctrl-D");
+    seat.shows("leave; so do exit and Ctrl-D");
     seat.keys("/undo\r");
     seat.shows("/undo does nothing while the agent works");
     seat.keys("/cots\r");

@@ -20,6 +20,11 @@ pub(super) struct Command {
 }
 
 impl Command {
+    /// Whether words behind it would be lost.
+    pub(super) fn takes_nothing(&self) -> bool {
+        self.args.is_empty()
+    }
+
     /// Its name, with its arguments.
     fn words(&self) -> String {
         format!("{} {}", self.name, self.args).trim_end().to_owned()
@@ -45,13 +50,13 @@ pub(super) const COMMANDS: &[Command] = &[
     command("/edit", "", "go back, and edit the last message"),
     command("/retry", "", "go back, and send the last message again"),
     command("/new", "[NAME]", "begin another session; so does /clear"),
-    command("/sessions", "[NAME]", "list the newest sessions, or go on with one"),
+    command("/sessions", "[NAME]", "list the newest sessions, or go on with one of them"),
     command("/cost", "", "tokens and cost so far"),
     command("/context", "", "how much of the model's context the conversation uses"),
     command("/copy", "", "copy the last answer to the clipboard"),
     command("/raw", "", "show the last answer as the model wrote it"),
     command("/save", "FILE", "write the conversation to a file, as Markdown"),
-    command("/quit", "", "leave; so does Ctrl-D"),
+    command("/quit", "", "leave; so do exit and Ctrl-D"),
 ];
 
 /// The answer to a command that other programs have.

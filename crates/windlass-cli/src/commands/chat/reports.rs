@@ -36,6 +36,17 @@ impl Commands for Reports<'_> {
             _ => return None,
         })
     }
+
+    fn notes(&self, message: &str) -> Vec<String> {
+        let mentioned = commands::mentioned(message);
+        let file = |path: std::path::PathBuf| {
+            format!(
+                "{} goes as text: what is typed while the agent works takes no files (/queue sends it after the turn)",
+                path.display()
+            )
+        };
+        mentioned.files.into_iter().map(file).chain(mentioned.notes).collect()
+    }
 }
 
 impl Reports<'_> {

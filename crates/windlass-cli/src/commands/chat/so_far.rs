@@ -17,6 +17,8 @@ pub(super) struct SoFar {
     pub(super) left: Option<SessionId>,
     /// The last answer, as the model wrote it.
     pub(super) answer: Option<String>,
+    /// The sessions that were listed last, by their numbers.
+    pub(super) listed: Vec<SessionId>,
     /// Files that go with the next message.
     pub(super) attached: Vec<PathBuf>,
     /// Whether the last message was taken.

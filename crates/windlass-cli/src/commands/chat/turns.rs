@@ -11,7 +11,6 @@ use windlass_runtime::{Agent, DriveOptions, Error, ForkOptions, People, Prepared
 
 use super::{Chat, Reports, Speaker, commands};
 use crate::agents::{self, Again, changed};
-use crate::attachments::AttachArgs;
 use crate::drive::{Driven, Listening, drive_and_show, typed_as, verdict};
 use crate::failure::{Exit, Failure};
 use crate::input::Input;
@@ -39,8 +38,7 @@ impl Chat {
             mentioned.notes.iter().for_each(out::note);
         }
         files.dedup();
-        let attach = AttachArgs::of(files);
-        Input::typed(text, &attach)
+        Input::typed(text, files)
     }
 
     /// The files are on their way.
@@ -67,12 +65,12 @@ impl Chat {
 
     /// Sends a message, and shows what the agent does about it.
     pub(super) async fn send(&mut self, input: Input) -> Result<(), Failure> {
-        let text = input.text().to_owned();
+        let (text, names) = (input.text().to_owned(), input.names().to_vec());
         let agent = match &self.speaker {
             Speaker::Here(agent) => agent.clone(),
             Speaker::There(talk) => {
                 let input = input.for_server()?;
-                self.echo(&text);
+                self.echo(&text, &names);
                 let face = self.face.as_ref();
                 let reports = Reports { speaker: &self.speaker, so_far: &self.so_far, face };
                 let done = Box::pin(talk.turn(input, &reports, &mut self.interrupts)).await;
@@ -84,7 +82,7 @@ impl Chat {
             let how = ForkOptions { at: from.version(), changed: true, say: Some(messages) };
             let fork = agent.fork(from.run(), how, self.options()).await?;
             self.so_far.left = None;
-            self.echo(&text);
+            self.echo(&text, &names);
             self.sent();
             return Box::pin(self.drive(&agent, fork.prepared, None)).await;
         }
@@ -103,15 +101,15 @@ impl Chat {
             }
             prepared => prepared?,
         };
-        self.echo(&text);
+        self.echo(&text, &names);
         self.sent();
         Box::pin(self.drive(&agent, prepared, None)).await
     }
 
     /// The message stands above its answer, below the question that came first.
-    fn echo(&self, text: &str) {
+    fn echo(&self, text: &str, files: &[String]) {
         if let Some(face) = &self.face {
-            face.echo(text);
+            face.echo(text, files);
         }
     }
 
@@ -177,6 +175,7 @@ impl Chat {
         view.close()?;
         match verdict {
             Err(failure) if failure.exit == Exit::Cancelled && self.terminal.is_some() && !self.quits() => {
+                self.give_back_queued();
                 // A face has the line above with the turn's end, and its prompt below.
                 if self.face.is_none() {
                     out::note("cancelled; the conversation continues");
@@ -198,6 +197,15 @@ impl Chat {
                 Err(failure.hint("here your next message puts the question again first; /stop ends its run"))
             }
             verdict => verdict.map(drop),
+        }
+    }
+
+    /// Messages that waited for the end of a turn that was stopped are there to be sent: nobody wants the next turn at once.
+    fn give_back_queued(&self) {
+        let waiting: Vec<String> = std::iter::from_fn(|| self.queued()).map(|text| typed_as(&text)).collect();
+        match &self.face {
+            Some(face) => face.give_back(&waiting),
+            None => waiting.iter().for_each(|text| out::note(format_args!("not sent: {text}"))),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use data_encoding::BASE64;
 use windlass_core::event::{PeopleFact, RunInput};
 use windlass_core::{Fact, Message, Owner, RunId, SessionId};
-use windlass_read::reports::sessions;
+use windlass_read::reports::{Session, sessions};
 use windlass_read::words::{count, cut, name, time};
 use windlass_read::{RunPages, load_until, start_of};
 use windlass_store::Log;
@@ -20,7 +20,7 @@ use crate::drive::{Commands as _, typed_as};
 use crate::failure::{Exit, Failure};
 use crate::input::Input;
 use crate::out;
-use crate::session::{is_unnamed, unknown};
+use crate::session::{check_leader, is_unnamed, unknown};
 
 /// Sessions that are listed.
 const SESSIONS: usize = 20;
@@ -34,6 +34,10 @@ impl Chat {
             out::note(commands::unknown(&cut(word, SHORT)));
             return Ok(true);
         };
+        if command.takes_nothing() && !rest.is_empty() {
+            out::note(format_args!("{} takes no words", command.name));
+            return Ok(true);
+        }
         match command.name {
             "/quit" => {
                 self.goodbye();
@@ -109,6 +113,7 @@ impl Chat {
         local.overrides = overrides;
         self.speaker = Speaker::Here(assembly.agent);
         self.show_model();
+        out::note(format_args!("the next message goes to {}", name(wanted)));
         Ok(())
     }
 
@@ -262,25 +267,45 @@ impl Chat {
     async fn sessions(&mut self, wanted: &str) -> Result<(), Failure> {
         let store = self.store();
         if !wanted.is_empty() {
-            let known = store.head(&Owner::default(), &SessionId::from(wanted)).await?;
-            if known.is_none() && self.local.is_some() {
+            let head = store.head(&Owner::default(), &SessionId::from(wanted)).await?;
+            let known = head.is_some();
+            if let (Speaker::Here(agent), Some(head)) = (&self.speaker, head) {
+                let last = store.summary(head).await?;
+                check_leader(wanted, &last, agent.name(), &*store, &self.words).await?;
+            }
+            let place =
+                wanted.parse::<usize>().ok().filter(|_| !known).and_then(|place| place.checked_sub(1));
+            let listed = place.and_then(|place| self.so_far.listed.get(place).cloned());
+            if !known && listed.is_none() && self.local.is_some() {
                 return Err(unknown(Some(&*store), wanted).await?);
             }
-            self.begin(wanted);
+            self.begin(listed.as_ref().map_or(wanted, SessionId::as_str));
             return Box::pin(self.join()).await;
         }
         let mut listed = sessions(&*store).await?;
-        listed.retain(|session| session.held && !is_unnamed(&session.id));
+        // Another agent's conversation is not to be taken over by a number.
+        let is_own = |session: &Session| match &self.speaker {
+            Speaker::Here(agent) => *session.newest.agent == **agent.name(),
+            Speaker::There(_) => true,
+        };
+        listed.retain(|session| session.held && is_own(session));
         listed.truncate(SESSIONS);
         if listed.is_empty() {
-            out::note("no session has a name yet; /new NAME begins one");
+            out::note("the agent has no session yet");
+            return Ok(());
         }
-        for session in &listed {
-            let (id, runs) = (name(session.id.as_str()), count(session.runs as u64, "run"));
+        for (session, place) in listed.iter().zip(1..) {
+            let named = Some(&session.id).filter(|id| !is_unnamed(id));
+            let named = named.map_or_else(String::new, |id| format!("  {}", name(id.as_str())));
+            let (age, runs) = (time(session.newest.updated_at), count(session.runs as u64, "run"));
             let first = cut(&session.first.title, SHORT);
-            out::note(format_args!("{id}  {}  {runs}  {first}", time(session.newest.updated_at)));
+            out::note(format_args!("{place:>2}{named}  {age}  {runs}  {first}"));
         }
-        self.offer(listed.iter().map(|session| session.id.as_str().to_owned()).collect());
+        out::note("/sessions NUMBER or /sessions NAME goes on with one");
+        let ids: Vec<SessionId> = listed.into_iter().map(|session| session.id).collect();
+        let named = ids.iter().filter(|id| !is_unnamed(id));
+        self.offer(named.map(|id| id.as_str().to_owned()).collect());
+        self.so_far.listed = ids;
         Ok(())
     }
 
