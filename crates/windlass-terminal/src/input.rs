@@ -36,6 +36,19 @@ pub struct Offer {
     pub text: String,
     /// Its meaning.
     pub about: String,
+    /// The effect of Enter.
+    pub taken: Taken,
+}
+
+/// The effect of Enter where a word is offered for what is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It takes the word, which begins so, and sends it if it stands alone.
+    Sent,
+    /// It takes the word, which begins so. More may follow.
+    GoesOn,
+    /// It sends what is typed, which may be another word, unless one was chosen.
+    Chosen,
 }
 
 /// Knows words. It gets the text before the cursor, and returns where the word begins (in bytes), and what can stand there.
@@ -162,10 +175,12 @@ impl Editor {
     }
 
     fn enter(&mut self, completer: &dyn Completer) -> Done {
-        if self.offers.as_ref().is_some_and(|offers| offers.chosen.is_some()) {
-            self.take_offer();
-            self.offer(completer);
-            return Done::Edited;
+        if let Some(offer) = self.choice() {
+            self.take_offer(&offer);
+            if offer.taken != Taken::Sent || self.text() != offer.text {
+                self.offer(completer);
+                return Done::Edited;
+            }
         }
         // A backslash at the end goes on in the next line.
         let (row, column) = self.place();
@@ -212,11 +227,18 @@ impl Editor {
         Done::Edited
     }
 
-    /// The text before the cursor, on its line, where all of the text before is one line.
+    /// The text before the cursor.
     fn before(&self) -> Option<String> {
         let (row, column) = self.place();
-        let line = self.area.lines().get(row)?;
-        Some(line.chars().take(column).collect())
+        let line = self.area.lines().get(row)?.chars().take(column).collect();
+        let lines = self.area.lines().iter().take(row).cloned();
+        Some(lines.chain([line]).collect::<Vec<String>>().join("\n"))
+    }
+
+    /// The character behind the cursor, if one is on its line.
+    fn behind(&self) -> Option<char> {
+        let (row, column) = self.place();
+        self.area.lines().get(row)?.chars().nth(column)
     }
 
     fn offer(&mut self, completer: &dyn Completer) {
@@ -235,9 +257,8 @@ impl Editor {
         let typed = before.get(offers.from..).unwrap_or_default().to_owned();
         let common = common(&offers.all);
         if let [only] = offers.all.as_slice() {
-            let text = only.text.clone();
-            self.replace(&typed, &text);
-            self.offers = None;
+            let only = only.clone();
+            self.take_offer(&only);
         } else if offers.chosen.is_none() && common.len() > typed.len() && common.contains(&typed) {
             self.replace(&typed, &common);
             self.offer(completer);
@@ -247,12 +268,38 @@ impl Editor {
         Done::Edited
     }
 
-    fn take_offer(&mut self) {
+    /// The word that Enter takes: the one that was chosen, or the first one that begins as what is typed, unless that is a word.
+    fn choice(&self) -> Option<Offer> {
+        let offers = self.offers.as_ref()?;
+        if let Some(at) = offers.chosen {
+            return offers.all.get(at).cloned();
+        }
+        let before = self.before()?;
+        let typed = before.get(offers.from..)?;
+        let is_within = self.behind().is_some_and(|char| !char.is_whitespace());
+        if is_within || offers.all.iter().any(|offer| offer.text == typed) {
+            return None;
+        }
+        // Of the files of a folder none is meant before its name begins.
+        let name = bare(typed);
+        if name.is_empty() || offers.from > 0 && name.ends_with('/') {
+            return None;
+        }
+        let fits = |offer: &&Offer| offer.taken != Taken::Chosen && bare(&offer.text).starts_with(&name);
+        offers.all.iter().find(fits).cloned()
+    }
+
+    /// Puts a word in the place of what is typed. A blank parts it from what is typed next, unless that goes on with it or sends it.
+    fn take_offer(&mut self, offer: &Offer) {
         let (Some(offers), Some(before)) = (self.offers.take(), self.before()) else { return };
-        let chosen = offers.chosen.and_then(|at| offers.all.get(at));
-        let typed = before.get(offers.from..).unwrap_or_default();
-        if let Some(offer) = chosen {
-            self.replace(typed, &offer.text);
+        self.replace(before.get(offers.from..).unwrap_or_default(), &offer.text);
+        if offer.taken == Taken::Sent || offer.text.ends_with('/') {
+            return;
+        }
+        if self.behind() == Some(' ') {
+            self.area.move_cursor(CursorMove::Forward);
+        } else {
+            self.area.insert_char(' ');
         }
     }
 
@@ -388,6 +435,11 @@ fn lay(line: &str, room: usize, cursor: Option<usize>, rows: &mut Vec<String>) -
     }
     rows.push(row);
     place
+}
+
+/// A word as it is compared: without a quote at its beginning, in small letters.
+fn bare(word: &str) -> String {
+    word.strip_prefix('"').unwrap_or(word).to_lowercase()
 }
 
 /// The longest beginning that all words share.

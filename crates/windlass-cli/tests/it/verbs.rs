@@ -52,6 +52,36 @@ fn a_pause_is_answered_by_a_letter_and_words() {
 }
 
 #[test]
+fn enter_takes_the_completion_on_the_screen() {
+    let home = Home::new();
+    home.write("my file.txt", "The number is 7.");
+    home.write("docs/planning.md", "A plan.");
+    let mut seat = Seat::chat(&home, PLAIN, &[], (80, 40));
+    seat.keys("/hel\r");
+    seat.shows("leave; so do exit and Ctrl-D");
+    seat.keys("/mod\r");
+    seat.shows("\n> /model\n");
+    seat.keys("\r");
+    seat.shows("(/model NAME goes on with another one)");
+    seat.keys("What is 2 + 3? @my");
+    seat.shows("\"my file.txt\"");
+    seat.keys("\rand");
+    seat.shows("> What is 2 + 3? @\"my file.txt\" and");
+    seat.keys("\r");
+    seat.shows_that("the answer", |whole| whole.matches("answered: ").count() == 1);
+    // A name that only might become a file goes as it is.
+    seat.keys("What is 4 + 4, @ann");
+    seat.shows("docs/planning.md");
+    seat.keys("\r");
+    seat.shows("4 + 4 is 8.");
+    seat.shows_that("the answer", |whole| whole.matches("answered: ").count() == 2);
+    assert!(seat.whole().contains("> What is 4 + 4, @ann\n"), "{}", seat.whole());
+    seat.leave(CTRL_D);
+    let begun = home.windlass(["runs", "show", "last"]).stdout;
+    assert!(!begun.contains("planning"), "{begun}");
+}
+
+#[test]
 fn two_slashes_begin_a_message_with_one() {
     let home = Home::new();
     let mut seat = Seat::chat(&home, PLAIN, &[], (80, 24));

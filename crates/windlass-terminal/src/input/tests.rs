@@ -6,13 +6,20 @@ impl Completer for Commands {
     fn offers(&self, before: &str) -> Option<(usize, Vec<Offer>)> {
         let words = ["/help", "/copy", "/cost", "/context"].into_iter();
         let fits = |word: &&str| before.starts_with('/') && word.starts_with(before);
-        let offers =
-            words.filter(fits).map(|word| Offer { text: word.to_owned(), about: "does it".to_owned() });
+        let offers = words.filter(fits).map(|word| Offer {
+            text: word.to_owned(),
+            about: "does it".to_owned(),
+            taken: Taken::Sent,
+        });
         Some((0, offers.collect()))
     }
 }
 
 fn press(editor: &mut Editor, keys: &str) -> Vec<Done> {
+    press_in(editor, keys, &Commands)
+}
+
+fn press_in(editor: &mut Editor, keys: &str, completer: &dyn Completer) -> Vec<Done> {
     let key = |char: char| match char {
         '\r' => KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE),
         '\t' => KeyEvent::new(KeyCode::Tab, KeyModifiers::NONE),
@@ -28,7 +35,7 @@ fn press(editor: &mut Editor, keys: &str) -> Vec<Done> {
         }
         char => KeyEvent::new(KeyCode::Char(char), KeyModifiers::NONE),
     };
-    keys.chars().map(|char| editor.key(key(char), &Commands)).collect()
+    keys.chars().map(|char| editor.key(key(char), completer)).collect()
 }
 
 fn shown(editor: &Editor, columns: usize, most: usize) -> (Vec<String>, (usize, usize)) {
@@ -94,8 +101,8 @@ fn words_are_completed_as_far_as_they_agree_and_then_chosen() {
     assert_eq!(editor.text(), "/help");
     press(&mut editor, "\u{15}/c\t");
     assert_eq!(editor.text(), "/co");
-    press(&mut editor, "\t\t\r");
-    assert_eq!(editor.text(), "/cost");
+    press(&mut editor, "\t\t");
+    assert_eq!(shown(&editor, 40, 5).0[2], "> /cost     does it");
     assert!(matches!(press(&mut editor, "\r").pop(), Some(Done::Sent(text)) if text == "/cost"));
 }
 
@@ -129,7 +136,12 @@ fn tab_keeps_what_is_typed_where_the_words_begin_otherwise() {
         fn offers(&self, before: &str) -> Option<(usize, Vec<Offer>)> {
             let words =
                 ["crates/a/main.rs", "crates/b/main.rs"].into_iter().filter(|word| word.contains(before));
-            Some((0, words.map(|word| Offer { text: word.to_owned(), about: String::new() }).collect()))
+            Some((
+                0,
+                words
+                    .map(|word| Offer { text: word.to_owned(), about: String::new(), taken: Taken::GoesOn })
+                    .collect(),
+            ))
         }
     }
     let mut editor = Editor::new(History::read("", 10));
@@ -137,5 +149,104 @@ fn tab_keeps_what_is_typed_where_the_words_begin_otherwise() {
     editor.key(KeyEvent::new(KeyCode::Tab, KeyModifiers::NONE), &Paths);
     assert_eq!(editor.text(), "main");
     editor.key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), &Paths);
-    assert_eq!(editor.text(), "crates/a/main.rs");
+    assert_eq!(editor.text(), "crates/a/main.rs ");
+}
+
+/// Commands, and files behind `@`, as a conversation has them.
+struct Talk;
+
+impl Completer for Talk {
+    fn offers(&self, before: &str) -> Option<(usize, Vec<Offer>)> {
+        let offer = |text: &str, taken| Offer { text: text.to_owned(), about: String::new(), taken };
+        if before.starts_with('/') && !before.contains(' ') {
+            let words = [("/help", Taken::Sent), ("/model", Taken::GoesOn)].into_iter();
+            return Some((
+                0,
+                words
+                    .filter(|(word, _)| word.starts_with(before))
+                    .map(|(word, taken)| offer(word, taken))
+                    .collect(),
+            ));
+        }
+        if let Some(typed) = before.strip_prefix("/save ") {
+            return Some((
+                6,
+                [offer("notes.md", Taken::Chosen)]
+                    .into_iter()
+                    .filter(|one| one.text.starts_with(typed))
+                    .collect(),
+            ));
+        }
+        let from = before.rfind('@')? + 1;
+        let typed = before.get(from..).filter(|typed| !typed.contains(' '))?.to_lowercase();
+        let files =
+            ["\"my file.txt\"", "docs/", "docs/planning.md", "docs/sub/returns.md", "notes.md"].into_iter();
+        Some((
+            from,
+            files
+                .filter(|file| file.to_lowercase().contains(&typed))
+                .map(|file| offer(file, Taken::GoesOn))
+                .collect(),
+        ))
+    }
+}
+
+/// What the keys leave, and what their last one has sent.
+fn talk(keys: &str) -> (String, Option<String>) {
+    let mut editor = Editor::new(History::read("", 10));
+    let sent = match press_in(&mut editor, keys, &Talk).pop() {
+        Some(Done::Sent(text)) => Some(text),
+        _ => None,
+    };
+    (editor.text(), sent)
+}
+
+#[test]
+fn enter_takes_the_word_on_the_screen() {
+    let left = |text: &str| (text.to_owned(), None);
+    let sent = |text: &str| (String::new(), Some(text.to_owned()));
+    assert_eq!(talk("/hel\r"), sent("/help"));
+    assert_eq!(talk("/\r"), sent("/help"));
+    assert_eq!(talk("/help\r"), sent("/help"));
+    assert_eq!(talk("/hel\u{1b}\r"), sent("/hel"), "a menu that was closed does not count");
+    assert_eq!(talk("/zebra\r"), sent("/zebra"));
+    assert_eq!(talk("/mo\r"), left("/model "));
+    assert_eq!(talk("/mo\r\r"), sent("/model "));
+    assert_eq!(talk("/model\r"), sent("/model"));
+    assert_eq!(talk("use @my\r"), left("use @\"my file.txt\" "));
+    assert_eq!(talk("use @my\r\r"), sent("use @\"my file.txt\" "));
+    assert_eq!(talk("use @NOT\r"), left("use @notes.md "), "whatever the case");
+    assert_eq!(talk("use @notes.md\r"), sent("use @notes.md"));
+    assert_eq!(talk("a⏎use @no\r"), left("a\nuse @notes.md "));
+}
+
+#[test]
+fn enter_sends_what_only_might_become_a_word() {
+    for text in [
+        "ask @ann",
+        "ask @zebra",
+        "mail @",
+        "all of @docs/",
+        "see @notes.md now",
+        "/save no",
+        "a/hel",
+        "@not@",
+    ] {
+        assert_eq!(talk(&format!("{text}\r")), (String::new(), Some(text.to_owned())));
+    }
+    let amid = "see @notes.md←←←←\r";
+    assert_eq!(talk(amid).1.as_deref(), Some("see @notes.md"), "the cursor stands within a name");
+    assert_eq!(talk("a⏎/hel\r").1.as_deref(), Some("a\n/hel"), "a command stands at the beginning");
+    assert_eq!(talk("/save no↓\r").0, "/save notes.md ", "a word that was chosen is taken");
+}
+
+#[test]
+fn a_blank_stands_behind_a_whole_word() {
+    let left = |keys: &str| talk(keys).0;
+    assert_eq!(left("@ret\tand"), "@docs/sub/returns.md and");
+    assert_eq!(left("@ret↓\rand"), "@docs/sub/returns.md and");
+    assert_eq!(left("@no it←←←\tand"), "@notes.md andit", "one that is there already is enough");
+    assert_eq!(left("@do\rand"), "@docs/and", "a path goes on behind its folder");
+    assert_eq!(left("/mo\tx"), "/model x");
+    assert_eq!(left("/he\tx"), "/helpx");
 }

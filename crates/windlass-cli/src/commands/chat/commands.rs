@@ -3,7 +3,7 @@
 mod files;
 
 use windlass_core::text::nearest;
-use windlass_terminal::input::{Completer, Offer};
+use windlass_terminal::input::{Completer, Offer, Taken};
 
 use crate::drive::Commands;
 use crate::out::{self, frames};
@@ -20,6 +20,11 @@ pub(super) struct Command {
 }
 
 impl Command {
+    /// Whether Enter behind its first letters sends it: not one that takes words, and none that changes the conversation.
+    fn is_sent_by_its_beginning(&self) -> bool {
+        self.args.is_empty() && !CHANGING.contains(&self.name)
+    }
+
     /// Whether words behind it would be lost.
     pub(super) fn takes_nothing(&self) -> bool {
         self.args.is_empty()
@@ -58,6 +63,9 @@ pub(super) const COMMANDS: &[Command] = &[
     command("/save", "FILE", "write the conversation to a file, as Markdown"),
     command("/quit", "", "leave; so do exit and Ctrl-D"),
 ];
+
+/// Commands that nobody wants to send by mistake.
+const CHANGING: [&str; 5] = ["/undo", "/edit", "/retry", "/stop", "/quit"];
 
 /// The answer to a command that other programs have.
 const COMPACT: &str = "there is no /compact: with `loop: { context: { max_tokens: 8000, compact: summarise } }` in its file an agent sums up \
@@ -147,7 +155,7 @@ const FULL: usize = 70;
 const KEYS: &[(&str, &str)] = &[
     ("Enter", "send; \\ Enter, Alt-Enter or Ctrl-J begins another line"),
     ("Up, Down, Ctrl-R", "messages that were sent before, and a search among them"),
-    ("Tab", "complete a command, or a file behind @"),
+    ("Tab", "complete a command, or a file behind @; Enter takes the first one that fits"),
     ("@FILE", "send that file with the message; @\"A FILE\" where its name has blanks"),
     ("//TEXT", "a message that begins with a slash"),
     ("Ctrl-A, E, W, U, K, Y", "move and cut as in a shell; Ctrl-_ takes a change back"),
@@ -177,10 +185,14 @@ impl Completer for Words {
         };
         let from = before.len() - rest.len();
         match word {
-            "/attach" | "/save" => Some((from, files(rest))),
+            "/attach" => Some((from, files(rest, Taken::GoesOn))),
+            // The file may be a new one.
+            "/save" => Some((from, files(rest, Taken::Chosen))),
             "/sessions" => {
                 let fits = self.sessions.iter().filter(|name| name.starts_with(rest));
-                Some((from, fits.map(|name| Offer { text: name.clone(), about: String::new() }).collect()))
+                let offer =
+                    |name: &String| Offer { text: name.clone(), about: String::new(), taken: Taken::GoesOn };
+                Some((from, fits.map(offer).collect()))
             }
             _ => None,
         }
@@ -189,7 +201,12 @@ impl Completer for Words {
 
 fn commands(typed: &str) -> Vec<Offer> {
     let fits = COMMANDS.iter().filter(|command| command.name.starts_with(typed));
-    fits.map(|command| Offer { text: command.name.to_owned(), about: command.about.to_owned() }).collect()
+    let offer = |command: &Command| Offer {
+        text: command.name.to_owned(),
+        about: command.about.to_owned(),
+        taken: if command.is_sent_by_its_beginning() { Taken::Sent } else { Taken::GoesOn },
+    };
+    fits.map(offer).collect()
 }
 
 /// Says it above what is drawn.
@@ -212,6 +229,11 @@ mod tests {
         };
         assert_eq!(offered("/co"), ["/cost", "/context", "/copy"]);
         assert_eq!(offered("/sessions t"), ["trip"]);
+        let taken = |typed: &str| commands(typed)[0].taken;
+        assert_eq!(
+            [taken("/hel"), taken("/ret"), taken("/att")],
+            [Taken::Sent, Taken::GoesOn, Taken::GoesOn]
+        );
         assert!(offered("hello /co").is_empty());
         assert!(offered("a@b").is_empty(), "an address is no file");
         assert!(unknown("/modle").contains("/model"));

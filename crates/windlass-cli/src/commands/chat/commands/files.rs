@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use windlass_core::text::nearest;
-use windlass_terminal::input::Offer;
+use windlass_terminal::input::{Offer, Taken};
 
 /// Maximum number of files of a folder that are offered.
 const FILES: usize = 200;
@@ -135,16 +135,16 @@ pub(super) fn behind_at(before: &str) -> Option<(usize, Vec<Offer>)> {
         return None;
     }
     let paths = paths(Path::new(""), typed).into_iter();
-    Some((begin, paths.map(|path| offer(between_quotes(path, quoted))).collect()))
+    Some((begin, paths.map(|path| offer(between_quotes(path, quoted), Taken::GoesOn)).collect()))
 }
 
 /// Files and folders whose path begins so.
-pub(super) fn files(typed: &str) -> Vec<Offer> {
-    beginning(Path::new(""), typed).into_iter().map(offer).collect()
+pub(super) fn files(typed: &str, taken: Taken) -> Vec<Offer> {
+    beginning(Path::new(""), typed).into_iter().map(|path| offer(path, taken)).collect()
 }
 
-fn offer(text: String) -> Offer {
-    Offer { text, about: String::new() }
+fn offer(text: String, taken: Taken) -> Offer {
+    Offer { text, about: String::new(), taken }
 }
 
 /// A path with blanks stands between quotes. Those of a folder are open: more of the path follows.

@@ -15,7 +15,8 @@ fn folder(files: &[&str]) -> tempfile::TempDir {
 fn files_are_completed_within_their_folder() {
     let folder = folder(&["notes.md", "nested/x", "my notes.md"]);
     let base = folder.path().display();
-    let texts: Vec<String> = files(&format!("{base}/n")).into_iter().map(|offer| offer.text).collect();
+    let texts: Vec<String> =
+        files(&format!("{base}/n"), Taken::GoesOn).into_iter().map(|offer| offer.text).collect();
     assert_eq!(texts, [format!("{base}/nested/"), format!("{base}/notes.md")]);
     let (from, offers) = behind_at(&format!("see @{base}/my")).unwrap();
     assert_eq!((from, offers[0].text.clone()), (5, format!("\"{base}/my notes.md\"")));
