@@ -37,6 +37,8 @@ pub(crate) use status::Status;
 
 /// The least time between two frames that no key asked for.
 const FRAME: Duration = Duration::from_millis(33);
+/// The line that says that a second Ctrl-C leaves.
+const AGAIN: &str = "Ctrl-C again, /quit or Ctrl-D leaves the conversation";
 /// Texts in the history.
 const HISTORY: usize = 1_000;
 
@@ -249,22 +251,27 @@ impl Face {
         self.0.acted.notify_one();
     }
 
-    /// Ctrl-C where nothing runs: what is typed is dropped, and without it a line says how to leave.
-    pub(crate) fn interrupted(&self) {
+    /// Ctrl-C where nothing runs: what is typed is dropped, and without it a line says how to leave. Whether that line stood there, and
+    /// the person leaves.
+    pub(crate) fn interrupted(&self) -> bool {
         let mut kept = None;
-        self.change_now(|state| {
-            if state.editor.text().trim().is_empty() {
-                state.hint = Some("/quit or Ctrl-D leaves the conversation".to_owned());
+        let leaves = self.change_now(|state| {
+            let is_empty = state.editor.text().trim().is_empty();
+            let leaves = is_empty && state.hint.as_deref() == Some(AGAIN);
+            if is_empty {
+                state.hint = Some(AGAIN.to_owned());
             } else {
                 state.editor.keep();
                 kept = self.0.history.as_deref().map(|path| (path, state.editor.history().file()));
                 state.hint = Some("Up brings it back".to_owned());
             }
             state.editor.set("");
+            leaves
         });
         if let Some((path, file)) = kept {
             keep(path, &file);
         }
+        leaves
     }
 
     /// Shows these lines in the place of the message, each in a row, as many as the terminal has room for. Keys are acts of their own

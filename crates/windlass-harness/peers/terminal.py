@@ -103,7 +103,7 @@ def stops_by_keys(windlass, _):
         file = seat.folder / "began"
         began = lambda: len(file.read_text().split()) if file.exists() else 0
         seat.keys("C-c")
-        seat.shows("/quit or Ctrl-D leaves the conversation")
+        seat.shows("Ctrl-C again, /quit or Ctrl-D leaves the conversation")
         seat.keys("a draft")
         seat.shows("> a draft")
         seat.keys("C-c")

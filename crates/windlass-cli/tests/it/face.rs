@@ -289,13 +289,22 @@ fn ctrl_c_ends_the_turn_and_then_what_is_typed() {
     interrupt(&seat);
     until("it is gone", || !seat.whole().contains("half"));
     interrupt(&seat);
-    seat.shows("/quit or Ctrl-D leaves the conversation");
+    let again = "Ctrl-C again, /quit or Ctrl-D leaves the conversation";
+    seat.shows(again);
+    seat.keys("x\u{7f}");
+    seat.shows_that("no hint", |whole| !whole.contains(again));
+    interrupt(&seat);
+    // After another key it is the first one once more.
+    seat.shows(again);
     seat.slow_sum(&home);
     interrupt(&seat);
     seat.shows("cancelled: ");
     seat.keys("/new other\r");
     seat.shows("session other");
-    seat.leave(CTRL_D);
+    interrupt(&seat);
+    seat.shows(again);
+    interrupt(&seat);
+    seat.ends_with(0);
 }
 
 #[test]

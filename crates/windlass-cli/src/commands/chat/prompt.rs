@@ -42,7 +42,8 @@ impl Prompt {
                 tokio::select! {
                     biased;
                     interrupt = interrupts.next() => match interrupt {
-                        Interrupt::Cancel => face.interrupted(),
+                        Interrupt::Cancel if face.interrupted() => return Ok(Line::End),
+                        Interrupt::Cancel => {}
                         Interrupt::Leave(_) => return Err(interrupt.failure()),
                     },
                     act = face.next() => match act {
