@@ -35,7 +35,12 @@ static APPROVAL: [Key; 6] = [
         Then::Enter("always: Enter lets this and all later calls of the tool in this session run"),
         "it runs, and so do further calls of this tool in this session; Enter confirms it",
     ),
-    key('n', "[n]o", Then::Words("why not? "), "it does not run; the model reads your reason and goes on"),
+    key(
+        'n',
+        "[n]o",
+        Then::Words("why not? "),
+        "it does not run; the model reads your reason and goes on; Esc does the same",
+    ),
     key('e', "[e]dit", Then::Answers, "change the arguments in your editor, then it runs"),
     key('s', "[s]how all", Then::Answers, "show the arguments whole, above"),
     LATER,

@@ -18,6 +18,8 @@ use crate::out::{self, Style as Weight};
 /// Keys that were pressed before somebody could have read the question are no answer to it.
 const UNREAD: Duration = Duration::from_millis(400);
 
+/// The letter that Esc stands for, where a question has it.
+const NO: char = 'n';
 /// Characters of words that are no answer.
 const WORDS: usize = 30;
 /// Rows of a question's text that its frame has room for.
@@ -273,7 +275,10 @@ impl Asking {
                 Some(chosen) => self.choose(chosen),
                 None => self.unclear = Some(format!("a letter answers: {}", self.asked.choices)),
             },
-            KeyCode::Esc => self.unclear = Some(format!("Ctrl-C leaves it: {}", self.asked.choices)),
+            KeyCode::Esc => match find(&|key| key.letter == NO) {
+                Some(no) => self.choose(no),
+                None => self.unclear = Some(format!("Ctrl-C leaves it: {}", self.asked.choices)),
+            },
             _ => {}
         }
     }
@@ -295,7 +300,7 @@ impl Asking {
             (Done::Sent(text), Step::Words(chosen, _)) => {
                 // Who types `no` means no reason.
                 let words = text.trim();
-                let no = words.strip_prefix('o').filter(|_| chosen.letter == 'n');
+                let no = words.strip_prefix('o').filter(|_| chosen.letter == NO);
                 let no = no.filter(|rest| !rest.starts_with(char::is_alphanumeric));
                 let words = no.map_or(words, |rest| rest.trim_start_matches([' ', ',', '.', ':', ';', '!']));
                 if words.is_empty() && matches!(chosen.then, Then::Needs(_)) {

@@ -207,6 +207,42 @@ fn words_at_an_approval_are_no_answer() {
 }
 
 #[test]
+fn esc_at_an_approval_is_no() {
+    let home = Home::new();
+    let mut seat = Seat::chat(&home, &asking(PLAIN), &[], (100, 30));
+    seat.keys("What is 2 + 3?\r");
+    seat.shows("[y]es");
+    seat.keys("?");
+    seat.shows("Esc does the same");
+    seat.keys("\u{1b}");
+    seat.shows("why not?");
+    seat.keys("\u{1b}");
+    seat.shows_that("the question again", |whole| !whole.contains("why not?") && whole.contains("[y]es"));
+    seat.keys("\u{1b}");
+    seat.shows("why not?");
+    seat.keys("\r");
+    seat.shows("answered: ");
+    seat.leave(CTRL_D);
+    assert_eq!((home.events("CallDecided"), home.events("CallStarted")), (1, 0));
+}
+
+#[test]
+fn esc_leaves_a_question_without_a_no_as_it_is() {
+    let home = Home::new();
+    let mut seat = Seat::working(&home, &[], (80, 30));
+    seat.keys("/pause\r");
+    home.write("go", "");
+    seat.shows("[r]esume, [l]ater");
+    seat.keys("\u{1b}");
+    seat.shows("Ctrl-C leaves it: [r]esume");
+    seat.keys("r");
+    seat.shows("say to it:");
+    seat.keys("\r");
+    seat.shows("answered: ");
+    seat.leave(CTRL_D);
+}
+
+#[test]
 fn after_an_undo_the_chat_names_the_session_that_has_the_messages() {
     let home = Home::new();
     let mut seat = Seat::chat(&home, PLAIN, &["--session", "trip"], (100, 24));

@@ -160,7 +160,7 @@ const KEYS: &[(&str, &str)] = &[
     ("//TEXT", "a message that begins with a slash"),
     ("Ctrl-A, E, W, U, K, Y", "move and cut as in a shell; Ctrl-_ takes a change back"),
     ("Ctrl-O", "show the calls since the last time whole: arguments and results"),
-    ("Esc, Ctrl-C", "end the agent's turn; at a question Ctrl-C leaves it for later"),
+    ("Esc, Ctrl-C", "end the agent's turn; at an approval Esc says no, Ctrl-C later"),
     ("Ctrl-D, Ctrl-C twice", "leave, where nothing is typed"),
     ("Ctrl-L, Ctrl-Z", "clear the screen; go to the shell, and come back by `fg`"),
 ];
