@@ -60,6 +60,18 @@ pub(crate) fn item(text: &str, indent: usize) -> io::Result<()> {
     wrapping::lines(&text, indent, columns).iter().try_for_each(line)
 }
 
+/// Rows of a list on stdout. A terminal shows as much of each as fits on one line: its last cells give way. Elsewhere rows stay whole.
+///
+/// # Errors
+/// As of [`line()`].
+pub(crate) fn rows(rows: &[String]) -> io::Result<()> {
+    if !stdout_is_terminal() {
+        return rows.iter().try_for_each(line);
+    }
+    let columns = waiting::columns(io::stdout().as_fd());
+    rows.iter().map(|row| windlass_terminal::rows::fitted(row, columns)).try_for_each(line)
+}
+
 /// Rows of two cells, the second ones below each other. A terminal that is too narrow shows a row in several lines.
 ///
 /// # Errors

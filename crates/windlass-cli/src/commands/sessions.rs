@@ -19,7 +19,7 @@ use crate::home::LogArgs;
 use crate::out;
 use crate::remote::{Reach, only_on_a_log};
 use crate::session::is_unnamed;
-use crate::view::table::aligned;
+use crate::view::table::{aligned, left_out};
 
 /// Maximum number of characters shown of the first input.
 const TITLE_CHARS: usize = 60;
@@ -106,9 +106,12 @@ async fn list(log: Option<Arc<dyn Store>>, args: ListArgs) -> Result<Exit, Failu
     let is_single = |session: &Session| session.runs == 1 && is_unnamed(&session.id);
     let wanted = known.iter().filter(held).filter(|session| args.all || !is_single(session));
     let mut rows = vec![HEAD.map(str::to_owned)];
-    rows.extend(wanted.take(args.limit as usize).map(row));
+    rows.extend(wanted.clone().take(args.limit as usize).map(row));
     if rows.len() > 1 {
-        aligned(&rows).iter().try_for_each(out::line)?;
+        out::rows(&aligned(&rows))?;
+        if out::stdout_is_terminal() {
+            left_out(rows.len() - 1, wanted.count(), usize::MAX);
+        }
     } else {
         out::empty("no sessions; `windlass chat --session NAME` begins one");
     }

@@ -194,5 +194,5 @@ fn list<'t>(tokens: impl Iterator<Item = &'t Token>, as_json: bool) -> std::io::
         ]
     };
     let rows: Vec<_> = [head].into_iter().chain(tokens.map(row)).collect();
-    aligned(&rows).iter().try_for_each(out::line)
+    out::rows(&aligned(&rows))
 }

@@ -1,6 +1,7 @@
 //! `windlass runs list`: the tree, short ids, titles and statuses.
 
 use crate::kit::{BOTH, End, Home, PLAIN, SLOW, assert_end, end, finish, lines, until};
+use crate::seat::Seat;
 
 const LEAD: &str = "name: lead\ninstructions: You lead.\nloop: { preset: text }\nagents: [ ./sums.yaml ]\n";
 const SUMS: &str = "name: sums\ndescription: Does sums.\nmodel: tour\ntools: [ { builtin: [calculate] } ]\n";
@@ -74,6 +75,52 @@ fn runs_are_listed_since_a_time() {
         ("", "no such runs; `windlass runs list` lists all")
     );
     assert_end!(home, home.windlass(["runs", "list", "--since", "yesterday"]));
+}
+
+/// A terminal shows each row on one line, the id first; a pipe gets whole rows.
+#[test]
+fn a_row_of_a_list_is_cut_to_the_width_of_a_terminal() {
+    let home = Home::new();
+    home.write("agent.yaml", PLAIN);
+    let question = "What is 2 + 3, and what would it be if each of the two were more?";
+    assert_eq!(home.windlass(["run", "agent.yaml", "--session", "sums", question]).code, 0);
+    for (list, first) in [("runs", home.id()), ("sessions", "sums".to_owned())] {
+        let whole = home.windlass([list, "list"]).stdout;
+        assert!(whole.contains("if each of the two"), "{whole}");
+        for columns in [100, 40] {
+            let seat = Seat::sized(&home, &[list, "list"], (columns, 30));
+            let is_cut = |whole: &str| whole.lines().nth(1).is_some_and(|row| row.ends_with('…'));
+            seat.shows_that("a row that is cut", is_cut);
+            let seen = seat.seen().replace('\r', "");
+            assert_eq!(seat.code(), 0);
+            let rows: Vec<&str> = seen.lines().collect();
+            assert_eq!(rows.len(), 2, "{seen}");
+            let row = rows[1].trim_end_matches('…');
+            let id = row.split(' ').next().unwrap();
+            assert!(first.ends_with(id) && rows[1].ends_with('…') && whole.contains(row), "{seen}");
+            assert!(rows.iter().all(|row| row.chars().count() <= usize::from(columns)), "{seen}");
+        }
+    }
+}
+
+/// At a terminal a list that shows not all says so. The runs below another one are not counted, as `--limit` counts them.
+#[test]
+fn a_list_of_the_newest_says_how_many_there_are() {
+    let home = family();
+    for (args, line) in [
+        (&["runs", "list", "--limit", "2"][..], Some("2 newest of 3; `--limit N` shows more")),
+        (&["runs", "list", "--agent", "sums", "--limit", "1"], Some("1 newest of 4; `--limit N` shows more")),
+        (&["runs", "list", "--limit", "3"], None),
+        (&["sessions", "list", "--all", "--limit", "2"], Some("2 newest of 3; `--limit N` shows more")),
+        (&["sessions", "list", "--all"], None),
+    ] {
+        let mut seat = Seat::start(&home, args);
+        assert_eq!(seat.ended(), 0);
+        seat.expect(line.unwrap_or("sums"));
+        assert_eq!(seat.seen().matches("newest of").count(), usize::from(line.is_some()), "{}", seat.seen());
+        let piped = end(home.command(args).output().unwrap());
+        assert!(!piped.stderr.contains("newest of"), "scripts get the list alone: {piped:?}");
+    }
 }
 
 #[test]

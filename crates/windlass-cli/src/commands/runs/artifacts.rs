@@ -65,7 +65,7 @@ pub(super) async fn run(args: ArtifactsArgs, log_args: &LogArgs) -> Result<Exit,
     }
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(all.iter().map(row));
-    aligned(&rows).iter().try_for_each(out::line)?;
+    out::rows(&aligned(&rows))?;
     Ok(Exit::Good)
 }
 

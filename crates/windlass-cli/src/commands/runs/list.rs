@@ -15,7 +15,10 @@ use crate::home::LogArgs;
 use crate::out;
 use crate::remote::Reach;
 use crate::session::near as near_session;
+use crate::view::table::left_out;
 
+/// The number up to which runs beyond the list are counted.
+const COUNTED: usize = 1_000;
 /// The statuses of runs.
 const STATUSES: [&str; 9] = [
     "running",
@@ -72,14 +75,19 @@ pub(super) struct ListArgs {
 pub(super) async fn run(args: ListArgs, log_args: &LogArgs) -> Result<Exit, Failure> {
     let log_words = log_args.words();
     let log = Reach::of(log_args)?.store();
+    let wanted = Wanted::of(&args);
     let runs = match &log {
-        Some(log) => chosen(&args, &**log).await?,
+        Some(log) => wanted.newest(&**log, args.limit).await?,
         None => Vec::new(),
     };
     if args.json {
         runs.iter().try_for_each(|line| out::json(&json::summary(line)))?;
     } else if let Some(log) = log.as_ref().filter(|_| !runs.is_empty()) {
-        listed::table(&**log, &runs).await?.iter().try_for_each(out::line)?;
+        out::rows(&listed::table(&**log, &runs).await?)?;
+        let listed = runs.iter().filter(|line| wanted.counts(line)).count();
+        if out::stdout_is_terminal() && listed >= args.limit as usize {
+            left_out(listed, wanted.count(&**log).await?, COUNTED);
+        }
         if let Some(line) = runs.iter().find(|line| line.parent.is_none() && is_interrupted(line)) {
             let run = line.run;
             out::note(format_args!("`windlass runs resume{log_words} {run}` continues an interrupted run"));
@@ -106,28 +114,59 @@ async fn none(args: &ListArgs, log_args: &LogArgs, log: Option<&dyn Store>) -> R
     })
 }
 
-/// The runs to list, newest first.
-async fn chosen(args: &ListArgs, log: &dyn Store) -> Result<Vec<RunSummary>, Failure> {
-    let filter = RunFilter {
-        session: args.session.as_deref().map(SessionId::from),
-        agent: args.agent.as_deref().map(Into::into),
-        // A log calls both running: they differ in having a holder.
-        status: args.status.as_deref().map(stored),
-        since: args.since.map(|since| since.at(now())),
-        ..RunFilter::default()
-    };
-    let fits = |line: &RunSummary| {
-        args.status.as_ref().is_none_or(|status| match &**status {
-            "running" => line.holder.is_some(),
-            "interrupted" => line.holder.is_none(),
-            _ => true,
-        })
-    };
-    // A filter may let children through without their parents, so each run counts.
-    let filtered =
-        args.session.is_some() || args.agent.is_some() || args.status.is_some() || args.since.is_some();
-    let counts = |line: &RunSummary| args.json || filtered || line.parent.is_none();
-    newest_of(log, filter, args.limit, fits, counts).await
+/// The runs that the options ask for.
+struct Wanted<'a> {
+    filter: RunFilter,
+    status: Option<&'a str>,
+    /// Whether each run counts, and not only those that stand below no other run.
+    counts_all: bool,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(args: &'a ListArgs) -> Self {
+        let filter = RunFilter {
+            session: args.session.as_deref().map(SessionId::from),
+            agent: args.agent.as_deref().map(Into::into),
+            // A log calls both running: they differ in having a holder.
+            status: args.status.as_deref().map(stored),
+            since: args.since.map(|since| since.at(now())),
+            ..RunFilter::default()
+        };
+        // A filter may let children through without their parents, so each run counts.
+        let filtered =
+            args.session.is_some() || args.agent.is_some() || args.status.is_some() || args.since.is_some();
+        Self { filter, status: args.status.as_deref(), counts_all: args.json || filtered }
+    }
+
+    fn fits(&self, line: &RunSummary) -> bool {
+        match self.status {
+            Some("running") => line.holder.is_some(),
+            Some("interrupted") => line.holder.is_none(),
+            Some(_) | None => true,
+        }
+    }
+
+    fn counts(&self, line: &RunSummary) -> bool {
+        self.counts_all || line.parent.is_none()
+    }
+
+    /// The runs to list, newest first.
+    async fn newest(&self, log: &dyn Store, limit: u32) -> Result<Vec<RunSummary>, Failure> {
+        newest_of(log, self.filter.clone(), limit, |line| self.fits(line), |line| self.counts(line)).await
+    }
+
+    /// The number of runs that count, of a large log a number above [`COUNTED`].
+    async fn count(&self, log: &dyn Store) -> Result<usize, Failure> {
+        let mut found = 0;
+        let mut pages = ListPages::new(log, self.filter.clone());
+        while let Some(page) = pages.next().await? {
+            found += page.iter().filter(|line| self.fits(line) && self.counts(line)).count();
+            if found > COUNTED {
+                break;
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// The newest runs that fit: up to `limit` that count, and those between them.

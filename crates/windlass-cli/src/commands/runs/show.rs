@@ -149,7 +149,7 @@ async fn tree(log: &dyn Store, id: RunId, as_json: bool) -> Result<Exit, Failure
     if as_json {
         members.iter().try_for_each(|member| out::json(&json::member(member)))?;
     } else {
-        listed::family_table(log, &members).await?.iter().try_for_each(out::line)?;
+        out::rows(&listed::family_table(log, &members).await?)?;
     }
     Ok(Exit::Good)
 }
