@@ -436,13 +436,38 @@ fn an_option_answers_its_question_and_the_end_of_input_writes_nothing() {
     seat.expect("windlass test tests");
     assert!(!seat.seen().contains("Enter takes"), "nothing is left to ask: {}", seat.seen());
     assert_eq!(seat.code(), 0);
-    // Files that are in the way are told before the last question.
-    let mut seat = Seat::start(&home, &["init", "shop"]);
-    seat.expect("name [shop]: ");
+}
+
+/// Whoever cannot be given an agent is asked nothing for it.
+#[test]
+fn files_in_the_way_are_told_before_the_questions() {
+    let home = Home::new();
+    assert_eq!(home.windlass(["init", "shop"]).code, 0);
+    let chat: &[&str] = &["init", "shop", "--from", "chat"];
+    for (args, words) in [
+        (&["init", "shop"][..], "nothing was written: 3 files are in the way"),
+        (chat, "nothing was written: 5 files are in the way"),
+    ] {
+        let mut seat = Seat::start(&home, args);
+        assert_eq!(seat.ended(), 1);
+        seat.expect("overwrite files that are there with `--force`");
+        let seen = seat.seen();
+        assert!(seen.contains(words) && seen.contains("shop/README.md already exists"), "{seen}");
+        assert!(!seen.contains("name [") && !seen.contains("template ["), "{seen}");
+    }
+    // Files of one template alone are told before the last question.
+    home.write("other/facts.txt", "mine");
+    let mut seat = Seat::start(&home, &["init", "other"]);
+    seat.expect("name [other]: ");
     seat.keys("\n");
     seat.expect("template [chat]: ");
     seat.keys("\n");
-    seat.expect("nothing was written: 5 files are in the way");
+    seat.expect("other/facts.txt already exists");
     assert!(!seat.seen().contains("model ["), "{}", seat.seen());
     assert_eq!(seat.code(), 1);
+    // What may be replaced is in nobody's way.
+    let mut seat = Seat::start(&home, &["init", "shop", "--force"]);
+    seat.expect("name [shop]: ");
+    seat.keys("\u{4}");
+    assert_eq!(seat.code(), 130);
 }

@@ -4,7 +4,7 @@ use windlass_core::text::nearest;
 use windlass_models::choose_auto;
 
 use super::name::{ASSISTANT, Named};
-use super::templates::{Choices, Template};
+use super::templates::{Choices, Template, in_folder};
 use super::{AUTO, InitArgs, name, usable, writing};
 use crate::failure::{Exit, Failure};
 use crate::home;
@@ -25,6 +25,11 @@ pub(super) struct Given {
 pub(super) async fn ask(given: Given, args: &InitArgs) -> Result<(Choices, Option<String>), Failure> {
     let mut asked = Asked(Stdin::new());
     let folder = args.folder.as_deref();
+    // Nobody answers questions about files that cannot be written.
+    if let Some(folder) = folder {
+        let certain: Vec<_> = Template::certain(given.template).map(|path| in_folder(folder, path)).collect();
+        writing::check(certain.iter().map(|path| &**path), args.force)?;
+    }
     if given.named.is_none() || given.template.is_none() || given.model.is_none() {
         let place = match (folder, &given.named) {
             (Some(folder), _) if folder.as_os_str() == "." => "this folder".to_owned(),
@@ -49,9 +54,9 @@ pub(super) async fn ask(given: Given, args: &InitArgs) -> Result<(Choices, Optio
         }
         asked.answer("template", Template::default().name(), template_named).await?
     };
-    // Nobody answers a question for files that cannot be written.
     let mut choices = Choices { name, folder, template, model: AUTO.to_owned() };
-    writing::check(&choices.files(), args.force)?;
+    // The template has more files than those that all have.
+    writing::check(choices.files().iter().map(|file| &*file.path), args.force)?;
     let (model, missing) = if let Some(model) = given.model {
         model
     } else {

@@ -141,6 +141,13 @@ impl Template {
         }
     }
 
+    /// The paths that are written whatever is answered: those of the template, else those that all templates have.
+    pub(super) fn certain(template: Option<Self>) -> impl Iterator<Item = &'static str> {
+        let is_in = |template: Self, path: &str| template.parts().iter().any(|(other, ..)| *other == path);
+        let paths = template.unwrap_or_default().parts().iter().map(|(path, ..)| *path);
+        paths.filter(move |path| template.is_some() || Self::ALL.into_iter().all(|other| is_in(other, path)))
+    }
+
     fn parts(self) -> &'static [Part] {
         match self {
             Self::Chat => CHAT,
@@ -159,10 +166,8 @@ impl Choices {
         let places =
             [("{name}", name.as_str()), ("{model}", &model), ("{title}", &title), ("{answers}", &answers)];
         let parts = self.template.parts().iter();
-        // `./agent.yaml` is `agent.yaml` to people.
-        let folder = if self.folder.as_os_str() == "." { Path::new("") } else { &self.folder };
         let file = |(path, what, text): &Part| NewFile {
-            path: folder.join(path),
+            path: in_folder(&self.folder, path),
             what,
             text: filled(text, &places),
             executable: Path::new(path).extension().is_some_and(|ending| ending == SCRIPT),
@@ -199,6 +204,11 @@ impl Choices {
         };
         Some(format!("answers come from the tour, a scripted model and no language model: {change}"))
     }
+}
+
+/// A path in the folder. `./agent.yaml` is `agent.yaml` to people.
+pub(super) fn in_folder(folder: &Path, path: &str) -> PathBuf {
+    if folder.as_os_str() == "." { PathBuf::from(path) } else { folder.join(path) }
 }
 
 /// The text with each place filled. What fills one is not looked at again.

@@ -33,12 +33,15 @@ impl Written {
     }
 }
 
-/// Looks whether the files can be written, without writing any.
+/// Looks whether files can be written at these paths, without writing any.
 ///
 /// # Errors
 /// A file is there and may not be replaced, or something else stands in its place.
-pub(in crate::commands) fn check(files: &[NewFile], force: bool) -> Result<(), Failure> {
-    let mut obstacles: Vec<_> = files.iter().filter_map(|file| obstacle(&file.path, force)).collect();
+pub(in crate::commands) fn check<'p>(
+    paths: impl IntoIterator<Item = &'p Path>,
+    force: bool,
+) -> Result<(), Failure> {
+    let mut obstacles: Vec<_> = paths.into_iter().filter_map(|path| obstacle(path, force)).collect();
     obstacles.dedup();
     let failure = match obstacles.as_slice() {
         [] => return Ok(()),
@@ -77,7 +80,7 @@ fn obstacle(path: &Path, force: bool) -> Option<String> {
 /// # Errors
 /// As of [`check`], or a file cannot be written.
 pub(in crate::commands) fn write(files: &[NewFile], force: bool) -> Result<Vec<Written>, Failure> {
-    check(files, force)?;
+    check(files.iter().map(|file| &*file.path), force)?;
     let mut made = Made::default();
     let result = files.iter().try_for_each(|file| {
         made.file(file, force).map_err(|error| {
