@@ -230,7 +230,7 @@ fn remedy(failure: &ModelFailure) -> Option<String> {
         }
         // A model at an address of its own is none of those that are looked for.
         FailureKind::Connect if !failure.model.contains('/') => {
-            Some("start the server of that address, or change `base_url` in the agent file".to_owned())
+            Some("start the server of that address, or give another one: `base_url` in the agent file, or `--base-url`".to_owned())
         }
         // It asks each server, which says more than one that was not reached.
         FailureKind::Connect => Some("`windlass doctor` shows which models are reachable".to_owned()),

@@ -7,6 +7,7 @@
 //! back until the reply is whole.
 
 mod ending;
+mod failing;
 mod planning;
 mod together;
 
@@ -32,6 +33,7 @@ use super::waits::Waits;
 use crate::face::{Delegates, Face};
 use crate::out::{self, Style};
 pub(crate) use ending::fenced;
+use failing::Failing;
 
 /// Maximum number of bytes that wait for the end of their word. Some scripts have no blanks.
 const MAX_WORD: usize = 32;
@@ -74,6 +76,7 @@ pub(crate) struct Plain {
     run: Option<RunId>,
     turn: Turn,
     calls: Calls,
+    failing: Failing,
     cuts: Cuts,
     /// The option that names the log, for commands that are suggested.
     pub(super) log_words: String,
@@ -117,6 +120,7 @@ impl Plain {
             run: None,
             turn: Turn::default(),
             calls: Calls::default(),
+            failing: Failing::default(),
             cuts: Cuts::default(),
             log_words: String::new(),
             by_hook: HashSet::new(),
@@ -132,6 +136,7 @@ impl Plain {
     /// A run that began earlier: what its open calls are called.
     pub(super) fn recall(&mut self, state: &State) {
         self.waits.recall(state);
+        self.failing.recall(state);
         if !state.is_finished() {
             self.count_from(state.counters());
         }
@@ -273,6 +278,7 @@ impl Plain {
         self.waits.event(event);
         self.calls.learn(&event.fact);
         self.count(event);
+        let again = self.failing.again(event);
         if self.rendered_by_face(&event.fact) {
             return;
         }
@@ -280,7 +286,9 @@ impl Plain {
             self.turn.stopped = true;
             self.end_text();
         }
-        if let Some(line) = progress(event, &self.calls, &self.cuts) {
+        if let Some(line) = again {
+            self.warn(&line);
+        } else if let Some(line) = progress(event, &self.calls, &self.cuts) {
             if line.is_warning { self.warn(&line.text) } else { self.remark(&line.text) }
         } else if let Fact::Run(RunFact::Started(start)) = &event.fact {
             self.run_started(start);

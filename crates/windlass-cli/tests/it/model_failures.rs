@@ -57,6 +57,24 @@ fn a_model_at_an_address_of_its_own_has_no_provider_whose_models_are_listed() {
     assert!(!said.stderr.contains("models list"), "{said:?}");
 }
 
+/// A server that is not there is told once as a try fails, and once as the reason why the run has failed.
+#[test]
+fn a_failure_that_comes_again_is_told_once_and_its_tries_are_counted() {
+    let home = Home::new();
+    home.write(
+        "a.yaml",
+        "name: a\nmodel: { use: m, base_url: \"http://127.0.0.1:9/v1\" }\nretry: { retries: 3, wait_ms: 1, max_wait_ms: 2 }\n",
+    );
+    let said = home.windlass(["run", "a.yaml", "Hello"]);
+    assert_eq!(said.stderr.matches("tcp connect error").count(), 2, "{said:?}");
+    for line in ["(try 3 of 4)", "(try 4 of 4)"] {
+        let line = said.stderr.lines().find(|shown| shown.ends_with(line)).unwrap_or_default();
+        assert!(line.starts_with("again in "), "{said:?}");
+    }
+    let hint = "start the server of that address, or give another one: `base_url` in the agent file, or `--base-url`";
+    assert!(said.code == 69 && said.stderr.contains(hint), "{said:?}");
+}
+
 #[test]
 fn an_answer_that_may_be_a_proxys_own_names_it() {
     let (home, proxy) = (Home::new(), Server::start(vec![Reply::Status(502, "")]));
