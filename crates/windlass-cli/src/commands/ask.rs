@@ -156,8 +156,14 @@ fn no_question(words: &[String], grammar: fn() -> clap::Command) -> Failure {
         let second = words.get(1).zip(cli.find_subcommand(name));
         second.is_some_and(|(second, command)| command.find_subcommand(second).is_some())
     };
+    // `rnu agent.yaml` means no command whose second word is another one.
+    let takes_file = |name: &String| {
+        words.len() > 1 && cli.find_subcommand(name).is_some_and(|command| !command.has_subcommands())
+    };
     if close.iter().any(takes_second) {
         close.retain(takes_second);
+    } else if close.iter().any(takes_file) {
+        close.retain(takes_file);
     }
     let close: Vec<String> = close.into_iter().take(MOST_SUGGESTED).map(with_rest).collect();
     let near = (!close.is_empty()).then(|| format!("did you mean {}?", close.join(" or ")));

@@ -272,6 +272,19 @@ fn a_word_that_is_no_command_is_refused() {
     assert_eq!(home.windlass(["runs", "list"]).stdout, "", "nothing was asked");
 }
 
+/// What follows a word that is no command says which one is meant.
+#[test]
+fn a_mistyped_command_with_a_file_is_one_that_takes_a_file() {
+    let home = Home::new();
+    let said = home.windlass(["rnu", "agent.yaml", "hi"]);
+    assert!(
+        said.code == 2 && said.stderr.contains("hint: did you mean `windlass run agent.yaml hi`?\n"),
+        "{said:?}"
+    );
+    let said = home.windlass(["rnus", "list"]);
+    assert!(said.stderr.contains("hint: did you mean `windlass runs list`?\n"), "{said:?}");
+}
+
 #[test]
 fn the_default_agent_is_set_shown_and_unset() {
     let home = Home::new();

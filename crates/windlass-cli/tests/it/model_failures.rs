@@ -148,6 +148,9 @@ fn a_model_without_its_provider_is_suggested_with_it() {
         let said = home.windlass(["run", "a.yaml", "Hello there."]);
         assert!(said.code == 65 && said.stderr.contains(meant), "{name}: {said:?}");
     }
+    // A letter is no model's name, whatever names it is in.
+    let said = home.windlass(["models", "check", "m"]);
+    assert!(said.code == 65 && !said.stderr.contains("did you mean"), "{said:?}");
 }
 
 #[test]

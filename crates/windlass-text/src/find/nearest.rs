@@ -7,6 +7,8 @@
 const MOST: usize = 3;
 /// The similarity (Jaro-Winkler, 0 to 1) from which two names are close.
 const CLOSE: f64 = 0.8;
+/// The bytes from which a part of a long name is close to it. In a name of at most so many times its length two bytes are.
+const MIN_PART: usize = 3;
 /// Maximum number of bytes of a name that are compared. Tool names have at most 64.
 const COMPARED_BYTES: usize = 128;
 /// Maximum number of comparison steps for one search, or for all searches of one reply.
@@ -66,7 +68,7 @@ impl Comparing {
         self.left = left;
         let lower = candidate.to_lowercase();
         let similarity = strsim::jaro_winkler(wanted, &lower);
-        let part = !wanted.is_empty() && (lower.contains(wanted) || wanted.contains(&lower));
+        let part = says_much(wanted, &lower) && (lower.contains(wanted) || wanted.contains(&lower));
         // The similarity of short names says little: one slip of the pen (`mx`, `fro`) makes them look far apart.
         let slip = wanted.len().min(lower.len()) > 1 && strsim::osa_distance(wanted, &lower) == 1;
         let least = if part {
@@ -78,6 +80,12 @@ impl Comparing {
         };
         similarity.max(least)
     }
+}
+
+/// Whether the shorter of two names says something where it stands in the other one: a letter or two are in many names.
+fn says_much(one: &str, other: &str) -> bool {
+    let (shorter, longer) = (one.len().min(other.len()), one.len().max(other.len()));
+    shorter >= MIN_PART || shorter > 1 && shorter * MIN_PART >= longer
 }
 
 /// The beginning of a name.

@@ -40,3 +40,12 @@ fn long_names_are_compared_by_their_beginnings() {
     assert_eq!(nearest(&"search".repeat(1_000), ["search"]), ["search"]);
     assert_eq!(nearest(&"\u{e9}".repeat(1_000), ["search"]), Vec::<String>::new());
 }
+
+#[test]
+fn a_letter_that_stands_in_a_name_is_not_close_to_it() {
+    assert_eq!(nearest("m", ["gpt-5-mini", "mistral"]), Vec::<String>::new());
+    assert_eq!(nearest("mi", ["gpt-5-mini"]), Vec::<String>::new());
+    assert_eq!(nearest("gpt-oss-120b", ["b"]), Vec::<String>::new());
+    assert_eq!(nearest("mini", ["gpt-5-mini"]), ["gpt-5-mini"]);
+    assert_eq!(nearest("id", ["run_id"]), ["run_id"]);
+}
