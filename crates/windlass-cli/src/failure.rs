@@ -2,13 +2,15 @@
 //! and an exit code.
 
 pub(crate) mod hints;
+mod missing;
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use windlass_client::ClientError;
 use windlass_core::secret::mask;
 use windlass_core::text::nearest;
@@ -169,15 +171,7 @@ impl Failure {
         for cause in &self.causes {
             out::say_wrapped(None, &format!("  caused by: {cause}"));
         }
-        for hint in &self.hints {
-            let head = (Style::Hint, "hint: ");
-            // A command alone is copied as one line.
-            if hint.starts_with("windlass ") {
-                out::say_styled(&[head, (Style::Plain, hint)]);
-            } else {
-                out::say_wrapped(Some(head), hint);
-            }
-        }
+        self.hints.iter().for_each(|hint| show_hint(hint));
     }
 
     /// The same as data.
@@ -189,6 +183,17 @@ impl Failure {
             "causes": self.causes,
             "hints": self.hints,
         })
+    }
+}
+
+/// Says on stderr what to do.
+fn show_hint(hint: &str) {
+    let head = (Style::Hint, "hint: ");
+    // A command alone is copied as one line.
+    if hint.starts_with("windlass ") {
+        out::say_styled(&[head, (Style::Plain, hint)]);
+    } else {
+        out::say_wrapped(Some(head), hint);
     }
 }
 
@@ -235,6 +240,11 @@ pub(crate) fn misused(mut error: clap::Error) -> Result<Exit, Failure> {
     let text = text.trim_end();
     if error.use_stderr() {
         out::say_wrapped(None, text);
+        if error.kind() == ErrorKind::MissingRequiredArgument
+            && let Some(hint) = missing::hint(text, Path::new("."))
+        {
+            show_hint(&hint);
+        }
         return Ok(Exit::Usage);
     }
     out::line(text)?;

@@ -62,6 +62,35 @@ fn an_unknown_option() {
     assert_end!(home, home.windlass(["run", "agent.yaml", "--modle", "tour", "hi"]));
 }
 
+/// A command that was given no file names one that is there, else an example.
+#[test]
+fn a_command_without_its_files_says_what_to_give_it() {
+    let home = Home::new();
+    for (args, example, path, hint) in [
+        (
+            &["test"][..],
+            "such as `windlass test my-agent.test.yaml`",
+            "tests/a.test.yaml",
+            "hint: `windlass test tests` runs the cases in that folder\n",
+        ),
+        (
+            &["agents", "check"],
+            "such as `windlass agents check agents/*.yaml`",
+            "agent.yaml",
+            "hint: `windlass agents check agent.yaml` checks that file\n",
+        ),
+    ] {
+        let typed = || crate::kit::end(home.command(args).output().unwrap());
+        let said = typed();
+        assert!(said.code == 2 && said.stderr.contains(example), "{said:?}");
+        home.write(path, PLAIN);
+        let said = typed();
+        assert!(said.code == 2 && said.stderr.ends_with(hint), "{said:?}");
+    }
+    let said = home.windlass(["test", "--output", "a.yaml"]);
+    assert!(said.code == 2 && !said.stderr.contains("hint:"), "another argument is missing: {said:?}");
+}
+
 #[test]
 fn a_missing_file() {
     let home = Home::new();
