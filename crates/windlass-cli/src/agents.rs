@@ -174,6 +174,13 @@ pub(crate) async fn of_run(
     Ok(Found::new(made, path, Roots::of(&file), named))
 }
 
+/// The programs and folders of a run's agent, by the files that the log has kept with the run. `None`: they are not known.
+pub(crate) async fn roots_of_run(state: &State, log: &Arc<SqliteLog>) -> Option<Roots> {
+    let kept = kept_files_of(&**log, state).await.ok()?.filter(|kept| !kept.masked)?;
+    let models = host(log).registry().models_of_run(state.run()).await.ok()?;
+    Some(Roots::of(&kept.agent_file(&home::env, &models).ok()?))
+}
+
 /// The command line's settings over the agent's file stay, as long as the agent has the same name.
 fn overrides_of(
     state: &State,

@@ -55,6 +55,23 @@ fn questions_of_all_runs_are_answered_from_the_table() {
 }
 
 #[test]
+fn a_program_is_shown_as_it_would_run_by_the_files_of_its_run() {
+    let home = Home::new();
+    home.write("agent.yaml", &asking(SLOW));
+    assert_eq!(home.windlass(["run", "agent.yaml", "What is 2 + 5?"]).code, 75);
+    // The file says something else by now, and the run does not follow it.
+    home.write("agent.yaml", &asking(SLOW).replace("echo", "printf"));
+    let mut seat = Seat::begun(&home, &["watch"], (100, 30), "1 question");
+    seat.keys("\r");
+    seat.shows("\n  runs: ");
+    seat.shows("[y]es");
+    assert!(!seat.whole().contains("printf"), "{}", seat.whole());
+    seat.keys("l");
+    seat.shows_that("the question is left", |whole| !whole.contains("[l]ater"));
+    seat.leave(CTRL_D);
+}
+
+#[test]
 fn a_question_that_is_left_stays_and_the_terminal_is_as_before() {
     let home = waiting();
     let mut seat = Seat::begun(&home, &["watch"], (60, 20), "2 questions");

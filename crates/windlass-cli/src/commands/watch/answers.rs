@@ -89,7 +89,7 @@ impl Answers {
     async fn put(&self, run: RunId, of: String, face: Face, progress: &mut Progress) -> Result<(), Failure> {
         let store = self.source.store()?.ok_or_else(|| self.source.args.missing())?;
         let state = load(&*store, run).await?;
-        let place = Place { log: store.clone(), roots: Roots::default(), chat: false };
+        let place = Place { log: store.clone(), roots: self.roots(&state).await, chat: false };
         let Some(terminal) = Terminal::among(place, Some(face), Some(of)) else { return Ok(()) };
         for question in state.questions() {
             // What a parent asks is listed there.
@@ -110,6 +110,15 @@ impl Answers {
             }
         }
         Ok(())
+    }
+
+    /// The programs and folders of the run's agent, as far as they are known here.
+    async fn roots(&self, state: &State) -> Roots {
+        match self.source.log() {
+            Ok(Some(log)) if self.source.server.is_none() => agents::roots_of_run(state, &log).await,
+            _ => None,
+        }
+        .unwrap_or_default()
     }
 
     /// Puts a question, as long as it needs an answer.
