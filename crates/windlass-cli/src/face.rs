@@ -53,6 +53,9 @@ pub(crate) enum Act {
     End,
 }
 
+/// Knows the words that can be typed.
+pub(crate) type Completing = Arc<dyn Completer + Send + Sync>;
+
 /// A conversation at a terminal.
 #[derive(Clone)]
 pub(crate) struct Face(Arc<Shared>);
@@ -65,7 +68,7 @@ struct Shared {
     /// A line was typed at a question.
     answered: Notify,
     modes: Modes,
-    completer: Mutex<Arc<dyn Completer + Send + Sync>>,
+    completer: Mutex<Completing>,
     history: Option<std::path::PathBuf>,
 }
 
@@ -125,7 +128,7 @@ impl Completer for Nothing {
 
 impl Face {
     /// Takes the terminal. `None`: it cannot show a tail, or its keys cannot be read one by one.
-    pub(crate) fn open(history: Option<std::path::PathBuf>) -> Option<Self> {
+    pub(crate) fn open(history: Option<std::path::PathBuf>, completer: Option<Completing>) -> Option<Self> {
         if !frames::can_draw() {
             return None;
         }
@@ -154,7 +157,8 @@ impl Face {
             acted: Notify::new(),
             answered: Notify::new(),
             modes,
-            completer: Mutex::new(Arc::new(Nothing)),
+            // They are known from the first key on.
+            completer: Mutex::new(completer.unwrap_or_else(|| Arc::new(Nothing))),
             history,
         };
         let face = Self(Arc::new(shared));
@@ -199,11 +203,11 @@ impl Face {
     }
 
     /// The words that are offered.
-    pub(crate) fn completes(&self, completer: Arc<dyn Completer + Send + Sync>) {
+    pub(crate) fn completes(&self, completer: Completing) {
         *self.0.completer.lock().unwrap_or_else(PoisonError::into_inner) = completer;
     }
 
-    fn completer(&self) -> Arc<dyn Completer + Send + Sync> {
+    fn completer(&self) -> Completing {
         self.0.completer.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -417,8 +421,12 @@ pub(crate) struct FaceGuard(Option<Face>);
 
 impl FaceGuard {
     /// Takes the terminal, if that is wanted and somebody sits there.
-    pub(crate) fn open(wanted: bool, history: Option<std::path::PathBuf>) -> Self {
-        Self(if wanted && std::io::stdin().is_terminal() { Face::open(history) } else { None })
+    pub(crate) fn open(
+        wanted: bool,
+        history: Option<std::path::PathBuf>,
+        completer: Option<Completing>,
+    ) -> Self {
+        Self(if wanted && std::io::stdin().is_terminal() { Face::open(history, completer) } else { None })
     }
 
     pub(crate) fn face(&self) -> Option<&Face> {

@@ -110,7 +110,8 @@ struct Chat {
 pub(crate) async fn run(args: ChatArgs) -> Result<Exit, Failure> {
     let server = Server::of(&args.log)?;
     let history = home::folder().ok().map(|home| home.join("chat_history"));
-    let guard = FaceGuard::open(args.view.draws(), history);
+    let words = commands::Words { sessions: Vec::new() };
+    let guard = FaceGuard::open(args.view.draws(), history, Some(Arc::new(words)));
     match server {
         Some(server) => Box::pin(on_a_server(server, args, guard.face())).await,
         None => Box::pin(here(args, guard.face())).await,
@@ -210,7 +211,6 @@ impl Chat {
                 return Ok(Exit::Suspended);
             }
         }
-        self.offer(Vec::new());
         let prompt = Prompt::open(self.face.as_ref());
         Box::pin(self.talk(prompt)).await
     }

@@ -61,8 +61,8 @@ pub(crate) async fn run(args: WatchArgs) -> Result<Exit, Failure> {
     if args.json {
         return changes::print(&source, args.limit, &mut interrupts).await;
     }
-    let taken = FaceGuard::open(true, None);
-    let Some(face) = taken.face().cloned() else {
+    let guard = FaceGuard::open(true, None, None);
+    let Some(face) = guard.face().cloned() else {
         if source.store()?.is_none() {
             out::empty(&args.log.no_runs());
             return Ok(Exit::Good);
@@ -81,7 +81,7 @@ pub(crate) async fn run(args: WatchArgs) -> Result<Exit, Failure> {
         leaves: false,
     };
     let done = watch.go_on(&mut interrupts).await;
-    drop(taken);
+    drop(guard);
     let Watch { answers, driven, .. } = watch;
     interrupts.or(answers.leave(driven)).await?;
     done

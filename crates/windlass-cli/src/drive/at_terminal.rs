@@ -31,7 +31,7 @@ pub(crate) struct Driven<'d> {
 impl AtTerminal {
     /// Takes the terminal. `alone`: one run is shown, and no more are told of beside it.
     pub(crate) fn open(view: ViewArgs, alone: bool, place: Place, commands: &'static dyn Commands) -> Self {
-        let guard = FaceGuard::open(alone && !view.quiet && view.draws(), None);
+        let guard = FaceGuard::open(alone && !view.quiet && view.draws(), None, None);
         let terminal = if view.json { None } else { Terminal::within(place, guard.face().cloned()) };
         Self { guard, terminal, commands }
     }
