@@ -1,9 +1,10 @@
 //! A question in its frame: its text, its arguments, and the keys that answer it.
 
+mod letters;
+
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use windlass_read::words::cut;
 use windlass_terminal::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use windlass_terminal::input::{Done, Editor, History};
 use windlass_terminal::markdown::Look;
@@ -14,14 +15,13 @@ use super::draw::look;
 use super::live::dim;
 use super::{Face, Nothing};
 use crate::out::{self, Style as Weight};
+use letters::Letters;
 
 /// Keys that were pressed before somebody could have read the question are no answer to it.
 const UNREAD: Duration = Duration::from_millis(400);
 
 /// The letter that Esc stands for, where a question has it.
 const NO: char = 'n';
-/// Characters of words that are no answer.
-const WORDS: usize = 30;
 /// Rows of a question's text that its frame has room for.
 const MOST_QUESTION: usize = 6;
 
@@ -78,43 +78,6 @@ enum Step {
     Enter(&'static Key, &'static str),
 }
 
-/// Keys that were meant for something else.
-#[derive(Debug)]
-struct Stray {
-    words: String,
-    last: Instant,
-    command: bool,
-}
-
-impl Stray {
-    /// Whether a key is one more of them.
-    fn takes(&self) -> bool {
-        self.command || self.last.elapsed() < UNREAD
-    }
-
-    /// One more of them.
-    fn key(&mut self, key: KeyEvent) {
-        self.last = Instant::now();
-        match key.code {
-            KeyCode::Enter | KeyCode::Esc => self.command = false,
-            KeyCode::Char(letter) => self.words.push(letter),
-            _ => {}
-        }
-    }
-
-    /// Their words in the frame, and the answers once keys count again.
-    fn text(&self, choices: &str) -> String {
-        let words = cut(&self.words, WORDS);
-        match (self.words.starts_with('/'), self.takes()) {
-            (true, true) => {
-                "commands wait until the question is answered or left: Enter or Esc goes back".to_owned()
-            }
-            (false, true) => format!("`{words}` is no answer"),
-            (_, false) => format!("`{words}` is no answer: {choices}"),
-        }
-    }
-}
-
 /// A question that stands.
 #[derive(Debug)]
 pub(super) struct Asking {
@@ -128,9 +91,8 @@ pub(super) struct Asking {
     printed: bool,
     /// The words that were not understood.
     unclear: Option<String>,
-    /// Words that are typed where a letter answers are no answer: keys count again after a pause, and after a slash once Enter or Esc
-    /// has ended what was meant as a command.
-    stray: Option<Stray>,
+    /// What is typed where a letter answers. Words are no answer: keys count again after a pause.
+    letters: Option<Letters>,
     /// Lines as they were typed; `None`: the question is left.
     lines: VecDeque<Option<String>>,
 }
@@ -149,7 +111,7 @@ impl Face {
                 help: false,
                 printed: false,
                 unclear: None,
-                stray: None,
+                letters: None,
                 lines,
             };
             let question = asking.question(look());
@@ -207,12 +169,15 @@ impl Asking {
     /// Keys count anew once they pause: another program had the terminal.
     pub(super) fn is_seen_anew(&mut self) {
         self.since = Instant::now();
+        self.letters = None;
     }
 
     pub(super) fn paste(&mut self, text: &str) {
         if self.is_new() {
             self.since = Instant::now();
-        } else if !self.waits_for_letter() {
+        } else if self.waits_for_letter() {
+            self.letters = None;
+        } else {
             self.editor.paste(text);
         }
     }
@@ -224,7 +189,18 @@ impl Asking {
 
     /// Whether the answers are about to be shown.
     pub(super) fn is_moving(&self) -> bool {
-        self.is_new() || self.stray.as_ref().is_some_and(Stray::takes)
+        let goes_on = |letters: &Letters| letters.means().is_some() || letters.goes_on(Instant::now());
+        self.is_new() || self.letters.as_ref().is_some_and(goes_on)
+    }
+
+    /// No key has come for a moment: takes the letters that are an answer, if none can follow any more.
+    pub(super) fn paused(&mut self) -> bool {
+        let ended = self.letters.as_ref().filter(|letters| !letters.goes_on(Instant::now()));
+        let answer = ended.and_then(Letters::means);
+        if let Some(key) = answer {
+            self.choose(key);
+        }
+        answer.is_some()
     }
 
     /// Whether one letter answers now.
@@ -238,16 +214,17 @@ impl Asking {
             self.since = Instant::now();
             return;
         }
-        if let Some(stray) = self.stray.as_mut().filter(|stray| stray.takes()) {
-            stray.key(key);
+        if self.is_more(key) {
             return;
         }
-        self.stray = None;
+        self.letters = None;
         self.unclear = None;
         if let Step::Enter(chosen, _) = self.step {
             self.step = Step::Answer;
-            if key.code == KeyCode::Enter {
-                self.lines.push_back(Some(chosen.letter.to_string()));
+            match key.code {
+                KeyCode::Enter => self.lines.push_back(Some(chosen.letter.to_string())),
+                KeyCode::Char(letter) if is_plain(key) => self.typed(format!("{}{letter}", chosen.letter)),
+                _ => {}
             }
             return;
         }
@@ -258,17 +235,34 @@ impl Asking {
         }
     }
 
+    /// Whether a key belongs to the letters before it.
+    fn is_more(&mut self, key: KeyEvent) -> bool {
+        let now = Instant::now();
+        // A key that waited to be read has followed an answer, too, however late it is read.
+        let followed = |letters: &&mut Letters| letters.means().is_some() || letters.goes_on(now);
+        let Some(letters) = self.letters.as_mut().filter(followed) else { return false };
+        match (key.code, letters.means()) {
+            (KeyCode::Char(letter), _) if is_plain(key) => letters.push(letter, self.asked.keys, now),
+            (KeyCode::Enter, Some(answer)) => self.choose(answer),
+            // Any other key takes the answer back.
+            (_, Some(_)) => return false,
+            (code, None) => letters.other(matches!(code, KeyCode::Enter | KeyCode::Esc), now),
+        }
+        true
+    }
+
     /// A key where one letter answers.
     fn letter(&mut self, key: KeyEvent) {
-        let plain = key.modifiers.is_empty() || key.modifiers == KeyModifiers::SHIFT;
         let find = |is: &dyn Fn(&Key) -> bool| self.asked.keys.iter().find(|key| is(key));
         match key.code {
             KeyCode::Char('d') if key.modifiers == KeyModifiers::CONTROL => self.lines.push_back(None),
             KeyCode::Char('?') => self.help = true,
-            KeyCode::Char(letter) if plain => {
-                match find(&|key| key.letter == letter || key.number == Some(letter)) {
+            KeyCode::Char(letter) if is_plain(key) => {
+                let is = |key: &Key| key.letter == letter || key.number == Some(letter);
+                match find(&|key| key.then != Then::Answers && is(key)) {
+                    // What follows is shown, and Enter sends it.
                     Some(chosen) => self.choose(chosen),
-                    None => self.strays(letter),
+                    None => self.typed(letter.to_string()),
                 }
             }
             KeyCode::Enter => match find(&|key| key.enters) {
@@ -319,12 +313,12 @@ impl Asking {
         }
     }
 
-    fn strays(&mut self, letter: char) {
-        let command = letter == '/';
-        self.stray = Some(Stray { words: letter.to_string(), last: Instant::now(), command });
+    fn typed(&mut self, words: String) {
+        self.letters = Some(Letters::new(words, self.asked.keys, Instant::now()));
     }
 
     fn choose(&mut self, key: &'static Key) {
+        self.letters = None;
         match key.then {
             Then::Answers => self.lines.push_back(Some(key.letter.to_string())),
             Then::Words(prompt) | Then::Needs(prompt) => self.step = Step::Words(key, prompt),
@@ -378,9 +372,9 @@ impl Asking {
             Step::Enter(_, line) => line,
         };
         let unclear = self
-            .stray
+            .letters
             .as_ref()
-            .map(|stray| stray.text(choices))
+            .and_then(|letters| letters.text(choices, Instant::now()))
             .or_else(|| self.unclear.clone().filter(|_| !self.is_new()));
         let weight = if unclear.is_some() { Style::new().fg(Color::Red) } else { dim() };
         let answers = unclear.unwrap_or_else(|| choices.to_owned());
@@ -402,4 +396,9 @@ impl Asking {
         rows.extend(editor);
         (first + cursor.0, cursor.1)
     }
+}
+
+/// Whether a key types its letter.
+fn is_plain(key: KeyEvent) -> bool {
+    key.modifiers.is_empty() || key.modifiers == KeyModifiers::SHIFT
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use windlass_terminal::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
 use windlass_terminal::input::Done;
 
+use super::question::Asking;
 use super::{Act, Face, State, draw, modes};
 use crate::out::{self, frames};
 
@@ -46,6 +47,9 @@ fn look(face: &Face) {
             Ok(Some(event)) => take(face, event),
             Ok(None) if modes::is_there() => {
                 let mut state = face.lock();
+                if state.asking.as_mut().is_some_and(Asking::paused) {
+                    face.0.answered.notify_one();
+                }
                 // Something that has just come to rest is drawn at rest.
                 if state.away == 0 && (state.stale || moving || draw::is_moving(&state)) {
                     draw::draw(&mut state);

@@ -377,6 +377,7 @@ fn e12_hostile_text_steers_nothing_in_the_face() {
     seat.keys("\u{1b}[200~paste \u{1b}]0;x\u{7}\u{1b}[201~\r");
     seat.shows("[y]es");
     seat.keys("s");
+    seat.shows_that("all of it above", |whole| whole.matches("expression: 1 + ").count() == 2);
     seat.keys("y");
     seat.shows("answered: ");
     seat.keys("\u{f}"); // Ctrl-O

@@ -192,7 +192,7 @@ fn words_at_an_approval_are_no_answer() {
     let home = Home::new();
     home.write("agent.yaml", &asking(PLAIN));
     let mut seat = Seat::begun(&home, &["run", "agent.yaml", "What is 2 + 3?"], (100, 24), "[y]es");
-    for words in ["why", "wait a", "/undo"] {
+    for words in ["why", "wait a", "you should not", "also no", "stop", "/undo"] {
         seat.keys(words);
         if words.starts_with('/') {
             seat.shows("commands wait until the question is answered");
@@ -201,7 +201,7 @@ fn words_at_an_approval_are_no_answer() {
         seat.shows(&format!("`{words}` is no answer: [y]es"));
     }
     assert_eq!(home.events("CallStarted") + home.events("CallDecided"), 0);
-    seat.keys("y");
+    seat.keys("yes");
     seat.shows("2 + 3 is 5.");
     assert_eq!(seat.code(), 0);
 }
