@@ -25,7 +25,7 @@ use crate::view::View;
 const MOST_RUNS: usize = 2_000;
 /// Characters of a name from which on another one may be a slip: of short names most are alike.
 const SURE: usize = 4;
-/// The newest runs, among which an interrupted one is of interest.
+/// The newest runs of an agent, among which an interrupted one is of interest.
 const NEWEST_RUNS: usize = 20;
 /// Characters of a run's title in a note.
 const TITLE: usize = 30;
@@ -91,15 +91,22 @@ pub(crate) struct Interrupted {
     pub(crate) title: String,
 }
 
-/// The newest interrupted conversation of an agent, among the newest runs.
+/// The newest runs of an agent that no other run has started.
+pub(crate) async fn newest_of_agent(agent: &str, log: &dyn Store) -> Result<Vec<RunSummary>, Failure> {
+    let filter = RunFilter { agent: Some(agent.into()), limit: NEWEST_RUNS, ..RunFilter::default() };
+    let mut runs = log.list(filter).await?.items;
+    runs.retain(|run| run.parent.is_none());
+    Ok(runs)
+}
+
+/// The newest interrupted conversation of an agent, among its newest runs.
 pub(crate) async fn interrupted(agent: &str, log: &dyn Store) -> Result<Option<Interrupted>, Failure> {
-    let runs = log.list(RunFilter { limit: NEWEST_RUNS, ..RunFilter::default() }).await?.items;
-    let own = |run: &&RunSummary| run.parent.is_none() && *run.agent == *agent && run.session.is_some();
-    let newest = runs.iter().find(own).and_then(|run| run.session.clone());
-    for run in runs.iter().filter(own).filter(|run| json::listed_state(run) == "interrupted") {
+    let runs = newest_of_agent(agent, log).await?;
+    let newest = runs.iter().find_map(|run| run.session.as_ref());
+    for run in runs.iter().filter(|run| run.is_interrupted()) {
         let Some(session) = &run.session else { continue };
         if log.head(&Owner::default(), session).await? == Some(run.run) {
-            let session = Some(session.clone()).filter(|session| Some(session) != newest.as_ref());
+            let session = (newest != Some(session)).then(|| session.clone());
             return Ok(Some(Interrupted { session, title: cut(&run.title, TITLE) }));
         }
     }
@@ -122,13 +129,12 @@ impl SessionArgs {
         if !self.go_on {
             return Ok(self);
         }
-        let (mut pages, mut looked_at) = (ListPages::new(log, RunFilter::default()), 0);
+        let own = RunFilter { agent: Some(file.name.as_str().into()), ..RunFilter::default() };
+        let (mut pages, mut looked_at) = (ListPages::new(log, own), 0);
         while looked_at < MOST_RUNS {
             let Some(page) = pages.next().await? else { break };
             looked_at += page.len();
-            let newest = page
-                .into_iter()
-                .find(|run| run.parent.is_none() && *run.agent == *file.name && run.session.is_some());
+            let newest = page.into_iter().find(|run| run.parent.is_none() && run.session.is_some());
             if let Some(session) = newest.and_then(|run| run.session) {
                 return Ok(Self { name: Some(session.as_str().to_owned()), ..self });
             }

@@ -142,6 +142,13 @@ pub struct RunSummary {
     pub holder: Option<Holder>,
 }
 
+impl RunSummary {
+    /// Whether the process that drove it has died: it is running, and nobody holds it.
+    pub fn is_interrupted(&self) -> bool {
+        self.run_state == RunState::Running && self.holder.is_none()
+    }
+}
+
 /// How many runs a store has, by how they stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunCounts {

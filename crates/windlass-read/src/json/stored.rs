@@ -55,11 +55,7 @@ pub fn display_state(summary: &RunSummary) -> String {
 
 /// The state of a listed run in words. A running run without a driver is `interrupted`.
 pub fn listed_state(summary: &RunSummary) -> String {
-    if summary.run_state == RunState::Running && summary.holder.is_none() {
-        "interrupted".to_owned()
-    } else {
-        summary.run_state.to_string()
-    }
+    if summary.is_interrupted() { "interrupted".to_owned() } else { summary.run_state.to_string() }
 }
 
 #[cfg(test)]

@@ -1,17 +1,14 @@
 //! An earlier run with the same words that was interrupted: a person who types a command again may want to go on with it.
 
-use windlass_read::json::listed_state;
 use windlass_runtime::agent_file::AgentFile;
-use windlass_store::{RunFilter, Store};
+use windlass_store::Store;
 
 use crate::drive::Words;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::out;
+use crate::session::newest_of_agent;
 use crate::view::View;
-
-/// Newest runs that are looked at.
-const RUNS: usize = 20;
 
 /// Tells a person at the terminal of such a run.
 pub(super) async fn tell(
@@ -25,14 +22,10 @@ pub(super) async fn tell(
     if !out::stderr_is_terminal() || typed.is_empty() {
         return Ok(());
     }
-    let newest = log.list(RunFilter { limit: RUNS, ..RunFilter::default() }).await?;
-    let same = newest.items.iter().find(|run| {
+    let newest = newest_of_agent(&file.name, log).await?;
+    let same = newest.iter().find(|run| {
         let title = run.title.trim_end_matches('…');
-        run.parent.is_none()
-            && *run.agent == *file.name
-            && !title.is_empty()
-            && typed.starts_with(title)
-            && listed_state(run) == "interrupted"
+        !title.is_empty() && typed.starts_with(title) && run.is_interrupted()
     });
     if let Some(run) = same {
         view.remark(&format!(

@@ -1,7 +1,7 @@
 //! `windlass runs list`.
 
 use clap::Args;
-use windlass_core::{RunState, SessionId};
+use windlass_core::SessionId;
 use windlass_read::ListPages;
 use windlass_read::json;
 use windlass_store::{RunFilter, RunStatus, RunSummary, Store};
@@ -88,7 +88,7 @@ pub(super) async fn run(args: ListArgs, log_args: &LogArgs) -> Result<Exit, Fail
         if out::stdout_is_terminal() && listed >= args.limit as usize {
             left_out(listed, wanted.count(&**log).await?, COUNTED);
         }
-        if let Some(line) = runs.iter().find(|line| line.parent.is_none() && is_interrupted(line)) {
+        if let Some(line) = runs.iter().find(|line| line.parent.is_none() && line.is_interrupted()) {
             let run = line.run;
             out::note(format_args!("`windlass runs resume{log_words} {run}` continues an interrupted run"));
         }
@@ -190,11 +190,6 @@ pub(crate) async fn newest_of(
         }
     }
     Ok(runs)
-}
-
-/// Whether the process that drove a run has died.
-pub(super) fn is_interrupted(line: &RunSummary) -> bool {
-    line.run_state == RunState::Running && line.holder.is_none()
 }
 
 /// The status in a log, which calls an interrupted run running.

@@ -12,7 +12,6 @@ use windlass_read::reports::{FamilyRun, Member};
 use windlass_read::words::{cut, money, name, span, time};
 use windlass_store::{RunSummary, Store};
 
-use super::list::is_interrupted;
 use super::short::ShortIds;
 use crate::agents::now;
 use crate::failure::Failure;
@@ -209,7 +208,7 @@ pub(super) fn took(line: &RunSummary, now: u64) -> String {
         (None, None) => line.updated_at,
     };
     let took = span(until.saturating_sub(line.started_at));
-    if is_interrupted(line) { format!("over {took}") } else { took }
+    if line.is_interrupted() { format!("over {took}") } else { took }
 }
 
 /// The task of a child, else the title that the log has, else what the input is made of.

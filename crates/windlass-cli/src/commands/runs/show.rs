@@ -24,7 +24,6 @@ use windlass_store::{Log, RunSummary, Store};
 
 use super::approvals::Approvals;
 use super::find;
-use super::list::is_interrupted;
 use super::listed::{self, took};
 use super::{measures, request};
 use crate::agents::now;
@@ -131,7 +130,7 @@ pub(super) async fn run(args: ShowArgs, log_args: &LogArgs) -> Result<Exit, Fail
     if args.events {
         history(&*log, id, summary.started_at, &cuts).await?;
     }
-    if is_interrupted(&summary) {
+    if summary.is_interrupted() {
         out::note(format_args!("`windlass runs resume{} {id}` continues it", log_args.words()));
     }
     if cuts.any() {

@@ -5,7 +5,7 @@ use windlass_core::event::RunFact;
 
 use clap::Args;
 use futures_util::{Stream, StreamExt};
-use windlass_core::{Fact, RunId, RunState};
+use windlass_core::{Fact, RunId};
 use windlass_read::{load_until, numbered};
 use windlass_store::{Batch, Store, StoreError};
 
@@ -76,7 +76,7 @@ async fn next(
             continue;
         }
         match log.summary(run).await {
-            Ok(summary) if summary.run_state == RunState::Running && summary.holder.is_none() => {
+            Ok(summary) if summary.is_interrupted() => {
                 out::note(format_args!(
                     "the process that drove run {run} has died; `windlass runs resume{words} {run}` goes on"
                 ));

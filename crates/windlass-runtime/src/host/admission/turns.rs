@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::{Either, select};
 use windlass_core::event::{MessageQueued, Millis};
-use windlass_core::{InvalidInput, RunId, RunState, SessionId, State};
+use windlass_core::{InvalidInput, RunId, SessionId, State};
 use windlass_read::{is_known, load, start_of};
 use windlass_store::{Store, StoreError};
 
@@ -129,8 +129,7 @@ pub(super) async fn end_of(agent: &Agent, run: RunId) -> Result<(), Error> {
             return ended.map(drop);
         }
         let line = log.summary(run).await?;
-        let was_alone =
-            std::mem::replace(&mut alone, line.holder.is_none() && line.run_state == RunState::Running);
+        let was_alone = std::mem::replace(&mut alone, line.is_interrupted());
         if was_alone && alone {
             alone = false;
             let driven = match Resume::new(agent, run).prepare().await {
