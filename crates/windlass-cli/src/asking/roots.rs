@@ -94,14 +94,7 @@ mod tests {
     fn call(origin: &str) -> Subject {
         let mut spec = ToolSpec::read_only("files__write_file", "Writes.", json!({ "type": "object" }));
         spec.origin = origin.into();
-        Subject {
-            id: "c1".into(),
-            tool: spec.name.clone(),
-            args: json!({}),
-            spec: Some(spec),
-            delegated: false,
-            asks: None,
-        }
+        Subject { spec: Some(spec), ..Subject::example("files__write_file", &json!({})) }
     }
 
     #[test]

@@ -44,6 +44,19 @@ impl Subject {
         None
     }
 
+    /// A call of a tool that the run no longer has, for tests.
+    #[cfg(test)]
+    pub(super) fn example(tool: &str, args: &Value) -> Self {
+        Self {
+            id: "c1".into(),
+            tool: tool.into(),
+            args: args.clone(),
+            spec: None,
+            delegated: false,
+            asks: None,
+        }
+    }
+
     fn new(state: &State, open: &OpenCall) -> Self {
         let (tool, spec) = (open.target_name().clone(), state.target(open).cloned());
         Self { id: open.call.id.clone(), tool, args: open.value(), spec, delegated: false, asks: None }

@@ -3,19 +3,8 @@ use windlass_core::ToolSpec;
 
 use super::*;
 
-fn call(tool: &str, args: &Value) -> Subject {
-    Subject {
-        id: "c1".into(),
-        tool: tool.into(),
-        args: args.clone(),
-        spec: None,
-        delegated: false,
-        asks: None,
-    }
-}
-
 fn is_write(tool: &str, args: &Value) -> bool {
-    written(&call(tool, args), Some(Path::new("/nonexistent"))).is_some()
+    written(&Subject::example(tool, args), Some(Path::new("/nonexistent"))).is_some()
 }
 
 #[test]
@@ -42,7 +31,7 @@ fn a_call_writes_a_file_by_its_tools_name_and_effect_and_by_its_arguments() {
         assert!(!is_write("write", &args), "{args}");
     }
     let spec = ToolSpec::read_only("write", "Writes nothing.", json!({ "type": "object" }));
-    let reads = Subject { spec: Some(spec), ..call("write", &args) };
+    let reads = Subject { spec: Some(spec), ..Subject::example("write", &args) };
     assert!(written(&reads, Some(Path::new("/"))).is_none());
 }
 
@@ -53,14 +42,14 @@ fn what_is_no_text_file_is_not_compared() {
     std::fs::write(folder.path().join("large"), vec![b'a'; 1024 * 1024 + 1]).unwrap();
     let why = |name: &str| {
         let args = json!({ "path": name, "content": "x" });
-        written(&call("write", &args), Some(folder.path())).unwrap().change.unwrap_err()
+        written(&Subject::example("write", &args), Some(folder.path())).unwrap().change.unwrap_err()
     };
     assert_eq!(why("bytes"), "not compared, it is no text");
     assert_eq!(why("large"), "not compared, it is larger than 1048576 bytes");
     assert_eq!(why("."), "not compared, it is no regular file");
     assert_eq!(why("none"), "no such file here; the tool may write to another place");
     let args = json!({ "path": "bytes", "content": "x" });
-    let elsewhere = written(&call("write", &args), None).unwrap();
+    let elsewhere = written(&Subject::example("write", &args), None).unwrap();
     assert_eq!(
         elsewhere.change.unwrap_err(),
         "not compared, it is not known in which folder the path begins"

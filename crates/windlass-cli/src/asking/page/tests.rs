@@ -82,15 +82,7 @@ fn a_write_to_a_file_is_shown_as_its_change() {
     let after = before.join("\n").replace("line 10", "line ten") + "\nlast";
     std::fs::write(folder.path().join("notes.txt"), before.join("\n") + "\n").unwrap();
     let args = json!({ "path": "notes.txt", "content": after });
-    let call = |tool: &str, args: &Value| Subject {
-        id: "c1".into(),
-        tool: tool.into(),
-        args: args.clone(),
-        spec: None,
-        delegated: false,
-        asks: None,
-    };
-    let write = changes::written(&call("files__write_file", &args), Some(folder.path())).unwrap();
+    let write = changes::written(&Subject::example("files__write_file", &args), Some(folder.path())).unwrap();
     let path = folder.path().join("notes.txt").display().to_string();
     let (page, cut) = shown(&args, Some(&write), false);
     let expected = "\x20 path: notes.txt
@@ -112,7 +104,7 @@ fn a_write_to_a_file_is_shown_as_its_change() {
     \\ no newline at the end";
     assert_eq!((page.replace(&path, "FILE"), cut), (expected.to_owned(), false));
     let fresh = json!({ "path": "new.txt", "content": "a\nb" });
-    let write = changes::written(&call("write_file", &fresh), Some(folder.path())).unwrap();
+    let write = changes::written(&Subject::example("write_file", &fresh), Some(folder.path())).unwrap();
     let (page, _) = shown(&fresh, Some(&write), false);
     assert!(
         page.contains("    | a\n    | b\n  (")
