@@ -381,17 +381,16 @@ impl Chat {
 
 /// Shows the last messages of a session, and their answers.
 fn recall(face: &Face, state: &State) {
+    let history = || state.history().iter().enumerate();
     let is_asked = |message: &Message| matches!(message, Message::User { .. });
-    let history: Vec<&Message> = state.history().iter().map(|message| &**message).collect();
-    let asked: Vec<usize> =
-        (0..history.len()).filter(|at| history.get(*at).is_some_and(|m| is_asked(m))).collect();
+    let asked: Vec<usize> = history().filter(|(_, message)| is_asked(message)).map(|(at, _)| at).collect();
     let first = asked.len().saturating_sub(RECALLED);
     if first > 0 {
         out::note(format_args!("{} before these (/save FILE writes all)", count(first as u64, "message")));
     }
-    let last = asked.last().copied().unwrap_or(history.len());
-    for (at, message) in history.iter().enumerate().skip(asked.get(first).copied().unwrap_or_default()) {
-        match message {
+    let last = asked.last().copied().unwrap_or(usize::MAX);
+    for (at, message) in history().skip(asked.get(first).copied().unwrap_or_default()) {
+        match &**message {
             Message::User { content, .. } => face.echo(&content.text(), &[]),
             // The last answer may be a value, which stands in no message.
             Message::Assistant(reply) if at < last => {

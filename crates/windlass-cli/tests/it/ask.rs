@@ -272,7 +272,7 @@ fn a_word_that_is_no_command_is_refused() {
     assert_eq!(home.windlass(["runs", "list"]).stdout, "", "nothing was asked");
 }
 
-/// What follows a word that is no command says which one is meant.
+/// The words behind one that is no command tell the command that is meant.
 #[test]
 fn a_mistyped_command_with_a_file_is_one_that_takes_a_file() {
     let home = Home::new();

@@ -438,7 +438,7 @@ fn an_option_answers_its_question_and_the_end_of_input_writes_nothing() {
     assert_eq!(seat.code(), 0);
 }
 
-/// Whoever cannot be given an agent is asked nothing for it.
+/// Questions come only where an agent can be written.
 #[test]
 fn files_in_the_way_are_told_before_the_questions() {
     let home = Home::new();

@@ -191,7 +191,7 @@ impl Completer for Talk {
     }
 }
 
-/// What the keys leave, and what their last one has sent.
+/// The text that the keys leave, and the one that their last key has sent.
 fn talk(keys: &str) -> (String, Option<String>) {
     let mut editor = Editor::new(History::read("", 10));
     let sent = match press_in(&mut editor, keys, &Talk).pop() {
