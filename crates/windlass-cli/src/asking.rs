@@ -60,7 +60,11 @@ pub(crate) struct Terminal {
     left: AtomicBool,
     /// Whether the user wants to leave the conversation, too.
     quits: AtomicBool,
-    place: Place,
+    /// The log that the runs of delegates are in.
+    log: Arc<dyn Log>,
+    roots: std::sync::Mutex<Roots>,
+    /// Whether there is a conversation to leave.
+    chat: bool,
 }
 
 /// Characters of a command line that are shown at once.
@@ -71,7 +75,7 @@ const COMMAND: usize = 300;
 pub(crate) struct Place {
     /// The log that the runs of delegates are in.
     pub(crate) log: Arc<dyn Log>,
-    /// Where relative paths among arguments begin.
+    /// Where relative paths among arguments begin, and the programs that are tools.
     pub(crate) roots: Roots,
     /// Whether there is a conversation to leave.
     pub(crate) chat: bool,
@@ -105,8 +109,15 @@ impl Terminal {
             let (stdin, wanted) = (Mutex::new(Stdin::new()), Notify::new());
             let (left, quits) = (AtomicBool::new(false), AtomicBool::new(false));
             let queued = std::sync::Mutex::default();
-            Arc::new(Self { stdin, face, of, wanted, queued, left, quits, place })
+            let Place { log, roots, chat } = place;
+            let roots = roots.into();
+            Arc::new(Self { stdin, face, of, wanted, queued, left, quits, log, roots, chat })
         })
+    }
+
+    /// Another agent asks from here on.
+    pub(crate) fn asks_within(&self, roots: Roots) {
+        *self.roots.lock().unwrap_or_else(PoisonError::into_inner) = roots;
     }
 
     /// A message waits for the end of the turn.
@@ -163,7 +174,7 @@ impl Terminal {
         if self.left.load(Ordering::Relaxed) {
             return None;
         }
-        let subject = Subject::of(state, question, &*self.place.log).await;
+        let subject = Subject::of(state, question, &*self.log).await;
         // A question that cannot be seen is not put.
         out::room(Stream::Out).await;
         out::room(Stream::Err).await;
@@ -254,11 +265,12 @@ impl Terminal {
         ];
         let (mut cut, mut body) = (false, Vec::new());
         if let Some((subject, _)) = apart {
-            let write = changes::written(subject, self.place.roots.of_call(subject));
+            let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+            let write = changes::written(subject, roots.of_call(subject));
             let page = Page::of(&subject.args, write.as_ref(), whole);
             cut = page.is_cut();
             body = page.into_lines();
-            if let Some(line) = self.place.roots.command_of(subject) {
+            if let Some(line) = roots.command_of(subject) {
                 let line = if whole { line } else { windlass_read::words::cut(&line, COMMAND) };
                 body.insert(0, (Style::Dim, format!("  runs: {line}")));
             }
@@ -266,7 +278,7 @@ impl Terminal {
         for (place, suggestion) in (1..).zip(&question.suggestions) {
             body.push((Style::Plain, format!("  {place}. {suggestion}")));
         }
-        put.choices = typed::choices(question.kind, cut, self.place.chat);
+        put.choices = typed::choices(question.kind, cut, self.chat);
         Rendered { head, body }
     }
 }

@@ -23,8 +23,7 @@ impl Terminal {
     pub(super) async fn put_in(&self, face: &Face, put: &mut Put<'_>) -> Option<Answer> {
         let rendered = self.rendered(put, false);
         let kind = put.question.kind;
-        let choices =
-            |put: &Put<'_>| keys::choices(kind, self.place.chat).unwrap_or_else(|| put.choices.clone());
+        let choices = |put: &Put<'_>| keys::choices(kind, self.chat).unwrap_or_else(|| put.choices.clone());
         put.choices = choices(put);
         let asked = Asked {
             of: self.of.clone(),

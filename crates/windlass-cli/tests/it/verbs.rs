@@ -1,6 +1,6 @@
 //! The commands of a conversation at a terminal, and the letters that answer its questions.
 
-use crate::kit::{Home, PLAIN, until};
+use crate::kit::{Home, PLAIN, SLOW, until};
 use crate::seat::Seat;
 use crate::server::{Reply, Server};
 use crate::talks::{CTRL_D, asking};
@@ -185,6 +185,33 @@ fn what_always_allows_is_listed_and_a_fork_asks_again() {
     seat.keys("y");
     seat.shows("4 + 4 is 8.");
     seat.leave(CTRL_D);
+}
+
+#[test]
+fn another_model_is_taken_between_two_turns_and_brings_the_tools_that_the_file_has_now() {
+    let home = Home::new();
+    let agent = SLOW.to_owned() + "loop: { approve: [calculate] }\n";
+    home.write("go", "");
+    let mut seat = Seat::chat(&home, &agent, &[], (120, 24));
+    seat.keys("What is 2 + 3?\r");
+    seat.shows("echo sum >> sums");
+    seat.shows("[y]es");
+    seat.keys("l");
+    seat.shows("your next message puts the question again first");
+    seat.keys("/model tour\r");
+    seat.shows("the turn that waits goes on with the model that began it");
+    seat.keys("/stop\r");
+    seat.shows("the run that waited is cancelled");
+    home.write("agent.yaml", &agent.replace("echo sum >> sums", "echo other >> others"));
+    seat.keys("/model tour\r");
+    seat.shows("the next message goes to tour");
+    seat.keys("What is 4 + 4?\r");
+    seat.shows("runs: sh -c 'echo other >> others");
+    seat.shows("[y]es");
+    seat.keys("y");
+    seat.shows("4 + 4 is 7.");
+    seat.leave(CTRL_D);
+    assert!(!home.path("sums").exists() && home.path("others").exists());
 }
 
 #[test]

@@ -14,6 +14,7 @@ use windlass_store::Log;
 use super::commands::{self, Words, expanded, tell};
 use super::{Chat, NO_ANSWER, SHORT, Speaker};
 use crate::agents;
+use crate::asking::Roots;
 use crate::attachments::AttachArgs;
 use crate::commands::run::new_session;
 use crate::drive::{Commands as _, typed_as};
@@ -100,6 +101,15 @@ impl Chat {
 
     /// Goes on with another model.
     async fn model(&mut self, wanted: &str) -> Result<(), Failure> {
+        if let Speaker::Here(agent) = &self.speaker
+            && self.open_run(agent).await?.is_some()
+        {
+            let failure =
+                Failure::new(Exit::Usage, "the turn that waits goes on with the model that began it");
+            return Err(failure.hint(
+                "your next message puts its question again, and /stop ends it; then /model takes another model",
+            ));
+        }
         let Some(local) = self.local.as_mut() else {
             out::note(self.reports().models());
             return Ok(());
@@ -111,6 +121,10 @@ impl Chat {
         let assembly = agents::start(&file, &overrides, &log, cassette, &mut self.interrupts).await?;
         assembly.chosen.iter().for_each(out::note);
         local.overrides = overrides;
+        // The file may have changed since: questions show the calls of the tools that it has now.
+        if let Some(terminal) = &self.terminal {
+            terminal.asks_within(Roots::of(&file));
+        }
         self.speaker = Speaker::Here(assembly.agent);
         self.show_model();
         out::note(format_args!("the next message goes to {}", name(wanted)));
