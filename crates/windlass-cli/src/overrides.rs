@@ -75,6 +75,15 @@ pub(crate) fn limit(text: &str) -> Result<(LimitKind, f64), String> {
 }
 
 impl Overrides {
+    /// Takes the model of earlier settings, if these name none. `false`: they do, or there is none.
+    pub(crate) fn take_model(&mut self, earlier: FileOverrides) -> bool {
+        if self.model.is_some() || self.base_url.is_some() || earlier.model.is_none() {
+            return false;
+        }
+        (self.model, self.base_url) = (earlier.model, earlier.base_url);
+        true
+    }
+
     /// As data.
     pub(crate) fn data(&self) -> FileOverrides {
         let Self { model, base_url, limits, approve, agents } = self.clone();

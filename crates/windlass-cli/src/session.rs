@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use clap::Args;
 use windlass_core::policy::Memory;
 use windlass_core::text::nearest;
-use windlass_core::{Message, Owner, SessionId, State};
+use windlass_core::{Message, Owner, RunState, SessionId, State};
 use windlass_read::json;
 use windlass_read::words::{count, cut, name, time};
 use windlass_read::{ListPages, load};
-use windlass_runtime::agent_file::AgentFile;
+use windlass_runtime::agent_file::{AgentFile, FileOverrides};
 use windlass_runtime::kept_files_of;
 use windlass_store::{RunFilter, RunSummary, Store};
 
@@ -144,6 +144,25 @@ impl SessionArgs {
         Err(failure.hint(
             "leave `--continue` out to begin one; `windlass sessions list --all` lists those of all agents",
         ))
+    }
+
+    /// The settings that the command line gave to the last run of the named session, if that run has not ended. `None`: it has, or another
+    /// agent led it, or its settings are not known.
+    pub(crate) async fn unfinished(
+        &self,
+        file: &AgentFile,
+        log: &dyn Store,
+    ) -> Result<Option<FileOverrides>, Failure> {
+        let Some(session) = self.name.as_deref() else { return Ok(None) };
+        let Some(head) = log.head(&Owner::default(), &SessionId::from(session)).await? else {
+            return Ok(None);
+        };
+        let last = log.summary(head).await?;
+        if matches!(last.run_state, RunState::Ended(_)) || *last.agent != *file.name {
+            return Ok(None);
+        }
+        let kept = kept_files_of(log, &load(log, head).await?).await?;
+        Ok(kept.map(|kept| kept.overrides))
     }
 
     /// Checks that this agent may join the named session, and says how the session stands.

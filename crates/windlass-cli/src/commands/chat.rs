@@ -125,22 +125,31 @@ async fn here(args: ChatArgs, face: Option<&Face>) -> Result<Exit, Failure> {
         out::note("this folder has an agent of its own: `windlass chat .` talks with it");
     }
     let path = args.file.map_or_else(assistant::path, Ok)?;
-    let file = agents::read(&path, &args.overrides)?;
+    let mut overrides = args.overrides;
+    let mut file = agents::read(&path, &overrides)?;
     let log = args.log.open()?;
     let words = Words { log: args.log.words(), file: Some(path.display().to_string()), ..Words::default() };
     let mut view = View::new(args.view);
     let given = args.session.found(&file, &*log).await?;
     given.check(&file, &*log, &mut view, &words).await?;
+    // A turn that `/model` gave to another model goes on there.
+    if let Some(earlier) = given.unfinished(&file, &*log).await?
+        && overrides.take_model(earlier)
+    {
+        file = agents::read(&path, &overrides)?;
+        let model = overrides.model.as_deref().unwrap_or_default();
+        view.remark(&format!("goes on with {}, which its last turn began with", name(model)));
+    }
     let place = Place { log: log.clone(), roots: Roots::of(&file), chat: true };
     let cassette = args.cassette.open()?;
-    let assembly = agents::start(&file, &args.overrides, &log, cassette.clone(), &mut interrupts).await?;
+    let assembly = agents::start(&file, &overrides, &log, cassette.clone(), &mut interrupts).await?;
     assembly.chosen.iter().for_each(|line| view.remark(line));
     view.warnings(&assembly.warnings);
     view.unmatched(&assembly.unmatched);
     let named = given.name.is_some();
     let session = given.name.map_or_else(new_session, SessionId::from);
     let terminal = if args.view.json { None } else { Terminal::within(place, face.cloned()) };
-    let local = Local { path, overrides: args.overrides, log, cassette: cassette.clone() };
+    let local = Local { path, overrides, log, cassette: cassette.clone() };
     let chat = Chat {
         speaker: Speaker::Here(assembly.agent),
         local: Some(local),

@@ -42,6 +42,25 @@ fn an_interrupted_run_is_named_where_its_words_are_typed_again_and_goes_on_in_th
 }
 
 #[test]
+fn a_turn_that_was_given_to_another_model_goes_on_there_after_a_kill() {
+    let home = Home::new();
+    let gone = "model: { use: gone, base_url: \"http://127.0.0.1:9/v1\" }";
+    let mut seat = Seat::chat(&home, &SLOW.replace("model: tour", gone), &[], (100, 24));
+    seat.keys("/model tour\r");
+    seat.shows("the next message goes to tour");
+    seat.keys("What is 2 + 5?\r");
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    seat.child.kill().unwrap();
+    seat.child.wait().unwrap();
+    home.write("go", "");
+    let mut seat = Seat::sized(&home, &["chat", "agent.yaml", "-c"], (100, 24));
+    seat.shows("goes on with tour, which its last turn began with");
+    seat.shows("2 + 5 is 7.");
+    seat.shows("answered: ");
+    seat.leave(CTRL_D);
+}
+
+#[test]
 fn the_answer_of_a_question_goes_on_in_the_face_and_further_questions_stand_in_it() {
     let home = Home::new();
     home.write("agent.yaml", &asking(PLAIN));
