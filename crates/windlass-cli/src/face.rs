@@ -37,6 +37,8 @@ pub(crate) use status::Status;
 
 /// The least time between two frames that no key asked for.
 const FRAME: Duration = Duration::from_millis(33);
+/// Bytes of text that are rendered at once, whatever comes between two frames: rows take eighteen times their room. 32 KiB.
+const AT_ONCE: usize = 32 * 1024;
 /// The line that says that a second Ctrl-C leaves.
 const AGAIN: &str = "Ctrl-C again, /quit or Ctrl-D leaves the conversation";
 /// Texts in the history.
@@ -301,7 +303,17 @@ impl Face {
 
     /// A piece of an answer.
     pub(crate) fn text(&self, piece: &str) {
-        self.change(|state| state.stream.push(piece));
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at(rest.floor_char_boundary(AT_ONCE));
+            self.change(|state| {
+                state.stream.push(part);
+                if state.stream.waiting() > AT_ONCE && state.away == 0 {
+                    draw::closed(state, draw::look());
+                }
+            });
+            rest = after;
+        }
     }
 
     /// The answer, or the part of it before a call, is whole.

@@ -45,12 +45,17 @@ pub(super) fn draw(state: &mut State) {
         return;
     }
     let look = look();
-    let closed = state.stream.closed(look);
-    finish(state, Part::Text, &closed);
+    closed(state, look);
     let (_, height) = frames::size();
     frames::draw(tail(state, look, height.saturating_sub(1).max(1)));
     state.drawn = Instant::now();
     state.stale = false;
+}
+
+/// Finishes the blocks of the text that no further text can change.
+pub(super) fn closed(state: &mut State, look: Look) {
+    let closed = state.stream.closed(look);
+    finish(state, Part::Text, &closed);
 }
 
 /// A part of what is finished.

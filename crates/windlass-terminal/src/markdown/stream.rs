@@ -41,6 +41,11 @@ impl Stream {
         self.open.push_str(piece);
     }
 
+    /// Bytes that were not given out.
+    pub fn waiting(&self) -> usize {
+        self.open.len()
+    }
+
     /// Whether rows were given out.
     pub fn has_begun(&self) -> bool {
         self.ended.is_some()

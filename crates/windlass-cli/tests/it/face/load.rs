@@ -1,4 +1,4 @@
-//! Tools that print much: the face shows a line of each call, and keeps nothing of the rest.
+//! Much text: the face keeps no rows of an answer, and of the output of a tool it shows a line and keeps nothing of the rest.
 
 use super::talk;
 use crate::kit::Home;
@@ -23,6 +23,8 @@ tools:
 /// More than a peak differs by itself, and less than all but one of the results take: 16 MiB.
 const NOISE: u64 = 16 * 1024;
 const MANY: usize = 6;
+/// Bytes of an answer: 8 MiB.
+const TEXT: usize = 8 * 1024 * 1024;
 
 /// The most memory that the process has had, in KiB.
 fn peak(seat: &Seat) -> u64 {
@@ -74,6 +76,30 @@ fn ten_thousand_lines_and_a_line_of_ten_megabytes_of_a_tool_are_a_row_and_no_mem
             assert!(!whole.contains("line 2 of"), "{whole}");
         }
     }
+}
+
+/// The peak of a chat that is answered by a text of eight megabytes, whose pieces come faster than they are shown.
+fn answered(more: &[&str]) -> u64 {
+    let home = Home::new();
+    let paragraph = "One line of an answer with `code` and **weight**, and with more words.\n\n";
+    let pieces = vec![paragraph; TEXT / paragraph.len()];
+    let rest = pieces.len() - 1;
+    let server = Server::start(vec![Reply::Pieces(pieces)]);
+    (0..rest).for_each(|_| server.go.send(()).unwrap());
+    let mut seat = Seat::chat(&home, &server.agent(), more, (80, 24));
+    seat.keys("Go\r");
+    seat.shows_at_end("answered: ");
+    let peak = peak(&seat);
+    seat.leave(CTRL_D);
+    peak
+}
+
+#[test]
+fn an_answer_of_eight_megabytes_takes_little_more_memory_in_the_face_than_in_lines() {
+    let (shown, lines) = (answered(&[]), answered(&["--plain"]));
+    // Rows of all of it would take eighteen times its room.
+    let few = 4 * TEXT as u64 / 1024;
+    assert!(shown < lines + few, "{shown} KiB in the face, {lines} KiB in lines");
 }
 
 #[test]
