@@ -377,7 +377,8 @@ impl Asking {
             .and_then(|letters| letters.text(choices, Instant::now()))
             .or_else(|| self.unclear.clone().filter(|_| !self.is_new()));
         let weight = if unclear.is_some() { Style::new().fg(Color::Red) } else { dim() };
-        let answers = unclear.unwrap_or_else(|| choices.to_owned());
+        let taken = self.letters.as_ref().and_then(Letters::taken);
+        let answers = unclear.or(taken).unwrap_or_else(|| choices.to_owned());
         let mut choices = Vec::new();
         for key in self.asked.keys.iter().filter(|_| self.help) {
             let margin = Margin { first: vec![], rest: vec![Span::raw("   ")] };

@@ -219,6 +219,10 @@ fn words_at_an_approval_are_no_answer() {
     let home = Home::new();
     home.write("agent.yaml", &asking(PLAIN));
     let mut seat = Seat::begun(&home, &["run", "agent.yaml", "What is 2 + 3?"], (100, 24), "[y]es");
+    seat.keys("y");
+    seat.shows("[y]es: the call runs, this once (any other key takes it back)");
+    seat.keys("\u{7f}");
+    seat.shows("[l]ater, ? explains");
     for words in ["why", "wait a", "you should not", "also no", "stop", "/undo"] {
         seat.keys(words);
         if words.starts_with('/') {

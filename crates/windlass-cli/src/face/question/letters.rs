@@ -7,7 +7,7 @@ use windlass_read::words::cut;
 use super::{Key, UNREAD};
 
 /// A letter or a word answers once no other key has followed it for so long: "you should not" begins with a yes.
-const ALONE: Duration = Duration::from_millis(250);
+const ALONE: Duration = Duration::from_millis(600);
 /// Characters of words that are no answer.
 const WORDS: usize = 30;
 
@@ -50,6 +50,12 @@ impl Letters {
     /// The answer that they may be.
     pub(super) fn means(&self) -> Option<&'static Key> {
         self.means
+    }
+
+    /// The answer that is about to be taken, in words.
+    pub(super) fn taken(&self) -> Option<String> {
+        let key = self.means?;
+        Some(format!("{}: {} (any other key takes it back)", key.label, key.about))
     }
 
     /// The row of the answers, if they are none.
@@ -98,7 +104,7 @@ mod tests {
             assert!(letters.goes_on(now + ALONE / 2));
             letters.push(letter, &KEYS, now);
         }
-        assert!(!letters.goes_on(now + UNREAD));
+        assert!(!letters.goes_on(now + ALONE.max(UNREAD)));
         assert_eq!(letters.text("", now).is_none(), letters.means().is_some());
         letters.means().map(|key| key.letter)
     }
