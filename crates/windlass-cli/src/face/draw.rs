@@ -126,7 +126,7 @@ fn tail(state: &State, look: Look, height: usize) -> Tail {
     };
     let status = match &state.hint {
         Some(hint) => fitted(hint, look.columns),
-        None => fitted(&state.status.words(), look.columns),
+        None => fitted(&state.status.words(look.unicode), look.columns),
     };
     if state.panel.is_none() || state.hint.is_some() {
         bottom.push(Line::styled(status, dim()));

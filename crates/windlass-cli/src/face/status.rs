@@ -36,7 +36,7 @@ impl Status {
     }
 
     /// In words, the most important ones first.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn words(&self, unicode: bool) -> String {
         let mut words = vec![name(&self.model)];
         if !self.session.is_empty() {
             words.push(format!("session {}", name(&self.session)));
@@ -55,7 +55,7 @@ impl Status {
             words.push(format!("{} queued", count(self.queued as u64, "message")));
         }
         words.retain(|word| !word.is_empty());
-        words.join(" · ")
+        words.join(if unicode { " · " } else { " - " })
     }
 }
 
