@@ -22,6 +22,11 @@ pub(super) fn hint(text: &str, folder: &Path) -> Option<String> {
             "name agent files, such as `windlass agents check agents/*.yaml`; `windlass init` writes an agent"
                 .to_owned()
         })
+    } else if text.contains("Usage: windlass run <FILE>") {
+        let file = if folder.join(AGENT).is_file() { AGENT } else { "agent.yaml" };
+        Some(format!(
+            "`windlass run {file} \"…\"` asks the agent of that file; `windlass \"…\"` asks without one"
+        ))
     } else {
         None
     }
