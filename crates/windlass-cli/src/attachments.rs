@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use data_encoding::BASE64;
-use windlass_core::message::{Media, MediaSource, Part, media_type};
+use windlass_core::message::{Content, Media, MediaSource, Part, media_type};
 use windlass_runtime::agent_file::files;
 
 use crate::failure::{Exit, Failure};
@@ -17,6 +17,9 @@ use crate::stdin;
 const MAX_FILES: usize = 32;
 /// The most bytes that the attachments of an input may have together: 16 MiB.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The beginning of a text file as it is sent.
+const MARK: &str = "<attachment name=\"";
 
 /// The attachments of an input.
 #[derive(Clone, Debug, Default, Args)]
@@ -139,13 +142,35 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     failure.cause(error.to_string())
 }
 
+/// The words of a message, and the names of the files that came with it.
+pub(crate) fn apart(content: &Content) -> (String, Vec<String>) {
+    let Content::Parts(parts) = content else { return (content.text().into_owned(), Vec::new()) };
+    let (mut words, mut names) = (Vec::new(), Vec::new());
+    for part in parts {
+        match (part, name_of(part)) {
+            (_, Some(name)) => names.push(name),
+            (Part::Text { text }, None) => words.push(&**text),
+            (Part::Image(_) | Part::File(_) | Part::Stored(_), None) => {}
+        }
+    }
+    (words.join("\n"), names)
+}
+
+fn name_of(part: &Part) -> Option<String> {
+    match part {
+        Part::Text { text } => Some(text.strip_prefix(MARK)?.split_once("\">\n")?.0.to_owned()),
+        Part::Image(media) | Part::File(media) => media.name.as_deref().map(str::to_owned),
+        Part::Stored(_) => None,
+    }
+}
+
 /// A text file between marks with its name, so that the model can tell files and question apart.
 fn text(path: &Path, name: &str, bytes: Vec<u8>) -> Result<Part, Failure> {
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
     let Some(text) = text else { return Err(unknown_kind(path)) };
     let name = name.replace('"', "'");
     let text = text.trim_end_matches(['\n', '\r']);
-    Ok(Part::Text { text: format!("<attachment name=\"{name}\">\n{text}\n</attachment>").into() })
+    Ok(Part::Text { text: format!("{MARK}{name}\">\n{text}\n</attachment>").into() })
 }
 
 fn unknown_kind(path: &Path) -> Failure {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use windlass_core::{Message, Owner, SessionId, State};
+use windlass_core::{Message, Owner, SessionId, State, Status};
 use windlass_models::cassette::Cassette;
 use windlass_read::load;
 use windlass_read::words::{count, name};
@@ -21,6 +21,7 @@ use windlass_store::{SqliteLog, Store};
 use crate::agents;
 use crate::asking::{Place, Roots, Terminal};
 use crate::assistant;
+use crate::attachments;
 use crate::cassettes::{CassetteArgs, played};
 use crate::commands::run::new_session;
 use crate::drive::{Words, is_farewell, message, names_command};
@@ -400,7 +401,10 @@ fn recall(face: &Face, state: &State) {
     let last = asked.last().copied().unwrap_or(usize::MAX);
     for (at, message) in history().skip(asked.get(first).copied().unwrap_or_default()) {
         match &**message {
-            Message::User { content, .. } => face.echo(&content.text(), &[]),
+            Message::User { content, .. } => {
+                let (words, files) = attachments::apart(content);
+                face.echo(&words, &files);
+            }
             // The last answer may be a value, which stands in no message.
             Message::Assistant(reply) if at < last => {
                 face.text(reply.text_without_calls().as_deref().unwrap_or_default());
@@ -413,5 +417,7 @@ fn recall(face: &Face, state: &State) {
         let is_value = state.ended().is_some_and(|end| end.output.is_some());
         face.text(&if is_value { fenced(&answer) } else { answer });
         face.end_text();
+    } else if state.ended().is_some_and(|end| end.status == Status::Cancelled) {
+        out::note("that turn was cancelled");
     }
 }

@@ -1,6 +1,6 @@
 //! Habits that people bring to a conversation from other programs.
 
-use crate::kit::{Home, PLAIN, SLOW, until};
+use crate::kit::{Home, PLAIN, SLOW, lines, until};
 use crate::seat::Seat;
 use crate::talks::CTRL_D;
 
@@ -95,6 +95,24 @@ fn a_conversation_of_another_agent_is_neither_listed_nor_taken_over() {
     sums(&mut seat, &["2 + 1"]);
     seat.leave(CTRL_D);
     let mut seat = Seat::begun(&home, &["chat", "agent.yaml", "-c"], SIZE, "1 + 1 is 2.");
+    seat.leave(CTRL_D);
+}
+
+#[test]
+fn a_conversation_that_goes_on_names_the_files_of_its_messages_and_says_that_a_turn_was_cancelled() {
+    let home = Home::new();
+    home.write("notes.txt", "many words\n");
+    let mut seat = Seat::chat(&home, SLOW, &["--session", "trip"], SIZE);
+    seat.keys("What is 2 + 5? @notes.txt\r");
+    seat.shows("  + notes.txt");
+    until("the sum has begun", || lines(&home.path("sums")) == 1);
+    seat.keys("\u{1b}");
+    seat.shows("cancelled: ");
+    seat.leave(CTRL_D);
+    let chat = ["chat", "agent.yaml", "--session", "trip"];
+    let mut seat = Seat::begun(&home, &chat, SIZE, "that turn was cancelled");
+    seat.shows("  + notes.txt");
+    assert!(!seat.whole().contains("many words"), "{}", seat.whole());
     seat.leave(CTRL_D);
 }
 
