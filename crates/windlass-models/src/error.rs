@@ -8,7 +8,11 @@ use windlass_http::HttpError;
 /// The nearest names, or all where none is near.
 fn near(names: &[String]) -> String {
     let all = names.join(", ");
-    if names.len() > CLOSE { format!("the providers are {all}") } else { format!("did you mean {all}?") }
+    if names.len() > CLOSE {
+        format!("with a `base_url` any name goes; else the providers are {all}")
+    } else {
+        format!("did you mean {all}?")
+    }
 }
 
 /// Names that one may have meant; more are a list.

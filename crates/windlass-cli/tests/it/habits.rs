@@ -66,7 +66,8 @@ fn sessions_are_listed_by_number_named_or_not_and_show_their_last_turns() {
     seat.shows("session trip");
     sums(&mut seat, &["5 + 1"]);
     seat.keys("/sessions\r");
-    seat.shows(" 1  trip  ");
+    seat.shows(" 1  trip  2");
+    seat.shows("1 run   this one: What is 5 + 1?\n 2        2");
     seat.shows("4 runs  What is 1 + 1?");
     seat.keys("/sessions 3\r");
     seat.shows("there is no session `3`");

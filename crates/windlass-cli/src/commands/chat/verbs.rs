@@ -22,6 +22,7 @@ use crate::failure::{Exit, Failure};
 use crate::input::Input;
 use crate::out;
 use crate::session::{check_leader, is_unnamed, unknown};
+use crate::view::table::aligned;
 
 /// Sessions that are listed.
 const SESSIONS: usize = 20;
@@ -308,13 +309,19 @@ impl Chat {
             out::note("the agent has no session yet");
             return Ok(());
         }
-        for (session, place) in listed.iter().zip(1..) {
-            let named = Some(&session.id).filter(|id| !is_unnamed(id));
-            let named = named.map_or_else(String::new, |id| format!("  {}", name(id.as_str())));
-            let (age, runs) = (time(session.newest.updated_at), count(session.runs as u64, "run"));
-            let first = cut(&session.first.title, SHORT);
-            out::note(format_args!("{place:>2}{named}  {age}  {runs}  {first}"));
-        }
+        let cells = |(session, place): (&Session, usize)| {
+            let named = Some(&session.id).filter(|id| !is_unnamed(id)).map(|id| name(id.as_str()));
+            let this = if session.id == self.session { "this one: " } else { "" };
+            [
+                format!("{place:>2}"),
+                named.unwrap_or_default(),
+                time(session.newest.updated_at),
+                count(session.runs as u64, "run"),
+                format!("{this}{}", cut(&session.first.title, SHORT)),
+            ]
+        };
+        let rows: Vec<_> = listed.iter().zip(1..).map(cells).collect();
+        aligned(&rows).iter().for_each(out::note);
         out::note("/sessions NUMBER or /sessions NAME goes on with one");
         let ids: Vec<SessionId> = listed.into_iter().map(|session| session.id).collect();
         let named = ids.iter().filter(|id| !is_unnamed(id));
